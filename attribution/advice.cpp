@@ -17,7 +17,7 @@ bool only_waits(SharingKind kind) {
 using Names = std::set<std::string>;
 constexpr std::size_t few = 3;  // fields that a sentence names
 
-/// "hits" for a member; "counters[8]" for an element, whose index alone would tell nothing.
+/// "hits" for a member; "counters[8]" for an element, whose index alone says nothing.
 std::string name_in_advice(const ObjectRow& object, const std::string& field) {
   if (!field.starts_with('[')) {
     return field;
@@ -192,7 +192,7 @@ Sum advised_gain(const ObjectRow& object) {
   if (object.sharing.kind == SharingKind::false_sharing || !(object.true_sharing.cost_s.value_or(0) > 0)) {
     return alone(object.false_sharing);
   }
-  // What was not seen has limits only, and no advice.
+  // Sharing that was not seen has only limits, and no advice.
   return object.false_sharing.cost_s.value_or(0) > 0 ? sum_of(object.true_sharing, object.false_sharing)
                                                      : alone(object.true_sharing);
 }

@@ -56,20 +56,20 @@
 namespace crosstalk::attribution {
 namespace {
 
-/// Was the line accessed by another thread than the sampled one?
+/// True if another thread than the sampled one accessed the line.
 bool visited(const profile::WatchRow& watch, const OwnershipTimeline& timeline) {
   return std::any_of(timeline.accesses.begin(), timeline.accesses.end(),
                      [&](const AccessPoint& point) { return point.thread != watch.thread; });
 }
 
-/// What the traps tell.
+/// The results of the traps.
 struct Told {
   std::vector<OwnershipTimeline> timelines;  // by watch; what one without visitors saw is not kept
   TrapIndex traps;
 };
 
-/// Reads the traps once, and keeps of each what is needed later: they are most of the profile of a program that does
-/// nothing but communicate.
+/// Reads the traps once, and keeps only the parts needed later: traps are most of the profile of a program that mainly
+/// communicates.
 Result<Told> tell(const profile::ProfileReader& profile, const ProgramView& view, StackTable& stacks) {
   const AccessLookup lookup = [&](Moment moment, std::uint64_t ip) { return view.access_before(moment, ip); };
   NearCallers near(view, stacks);
@@ -99,7 +99,7 @@ Result<Told> tell(const profile::ProfileReader& profile, const ProgramView& view
   return told;
 }
 
-/// The lines that saw communication, the stacks of both sides, and those of the blocks there.
+/// Collects the lines with communication, the stacks of both sides, and those of the blocks there.
 void find_interesting(std::span<const OwnershipTimeline> timelines, const ProgramView& view, const BlockIndex& blocks,
                       LineSet& lines, StackTable& stacks) {
   for (const OwnershipTimeline& timeline : timelines) {
@@ -116,7 +116,7 @@ void find_interesting(std::span<const OwnershipTimeline> timelines, const Progra
   }
 }
 
-/// The same of probes that may have seen a store; the samples will tell who stored.
+/// The same for probes that may have seen a store; the samples tell who stored.
 void find_probed(std::span<const profile::WatchRow> watches, const ProgramView& view, const BlockIndex& blocks,
                  LineSet& lines, StackTable& stacks) {
   for (const profile::WatchRow& watch : watches) {
@@ -132,7 +132,7 @@ void find_probed(std::span<const profile::WatchRow> watches, const ProgramView& 
   }
 }
 
-/// The stacks of those who made threads: what they share with them lies there.
+/// Requests the stacks of threads that created threads: data that they share lie there.
 void want_creations(const profile::ProfileReader& profile, const ProgramView& view, StackTable& stacks) {
   constexpr std::size_t most = 2000;  // of a program that makes threads all the time, some
   const auto& creations = profile.thread_creations();
@@ -143,7 +143,7 @@ void want_creations(const profile::ProfileReader& profile, const ProgramView& vi
   }
 }
 
-/// Reads the stacks that are wanted.
+/// Reads the requested stacks.
 Result<void> unwind(const profile::ProfileReader& profile, const ProgramView& view, StackTable& stacks) {
   if (stacks.empty()) {
     return {};
@@ -165,7 +165,7 @@ Defects defects_of(std::span<const OwnershipTimeline> timelines, const SampleDig
   return defects;
 }
 
-/// The file of the program that was launched.
+/// Fills in the file of the launched program.
 void fill_program(const profile::ProfileReader& profile, const Defects& defects, Analysis& analysis) {
   if (profile.processes().empty()) {
     return;
@@ -196,7 +196,7 @@ bool has_jit_names(std::span<const FunctionRow> functions) {
   return std::any_of(functions.begin(), functions.end(), [](const FunctionRow& row) { return row.module == "[JIT]"; });
 }
 
-/// Drops zeros and upper limits of communication that the watchpoints could not have seen: they are unknown.
+/// Drops zeros and upper limits of communication that the watchpoints could not see: they are unknown.
 void forget_what_was_not_seen(const WatchSight& sight, Estimate& estimated) {
   Expansion& expansion = estimated.expansion;
   if (sight.sees == WatchSight::Sees::everything) {
@@ -213,12 +213,12 @@ void forget_what_was_not_seen(const WatchSight& sight, Estimate& estimated) {
   }
 }
 
-/// By the recorder's self-test: whether watchpoints could show everything.
+/// True if watchpoints could show everything, by the recorder's self-test.
 bool could_watch(const profile::Session& session) {
   return watch_sight(session, {}, 0).sees == WatchSight::Sees::everything;
 }
 
-/// Those of objects in which no communication was seen.
+/// The uses of objects without communication seen.
 std::vector<SampledUse> other_uses(std::vector<SampledUse> uses, const Communication& communication) {
   const auto seen = [&](const SampledUse& use) {
     return std::any_of(communication.objects.begin(), communication.objects.end(),
@@ -228,7 +228,7 @@ std::vector<SampledUse> other_uses(std::vector<SampledUse> uses, const Communica
   return uses;
 }
 
-/// How files are looked for, by what the recording says of its machine and holds of them.
+/// The options for finding files, by the recording's machine and its copies of files.
 symbolizer::Options symbols_for(const profile::ProfileReader& profile, symbolizer::Options options) {
   const profile::Session& session = profile.session();
   struct utsname here {};
@@ -243,7 +243,7 @@ symbolizer::Options symbols_for(const profile::ProfileReader& profile, symbolize
   return options;
 }
 
-/// The event that shares are of where no sample stands for time: the first that has samples.
+/// The event that shares refer to if no sample represents time: the first one with samples.
 Result<std::optional<profile::EventId>> event_of_shares(const profile::ProfileReader& profile) {
   const std::vector<profile::EventRow>& events = profile.events();
   const bool timed = std::any_of(events.begin(), events.end(), [](const profile::EventRow& event) {
@@ -321,7 +321,7 @@ struct SampleReaders {
   Callers callers;
 };
 
-/// One analysis. Each step needs what those before it have left here.
+/// One analysis. Each step needs the results of those before it.
 class Course {
  public:
   Course(const profile::ProfileReader& profile, const AnalysisOptions& options, const Estimator& estimator)
@@ -378,7 +378,7 @@ class Course {
   Analysis analysis_;
 };
 
-/// Finds what else is to be read for what they tell: lines, and stacks.
+/// Reads the traps, and finds the lines and stacks to read for them.
 Result<void> Course::read_traps() {
   Result<Told> told = tell(profile_, view_, stacks_);
   if (!told) {
@@ -513,7 +513,7 @@ Result<void> Course::estimate_costs() {
   return {};
 }
 
-/// Instructions, where they are asked for.
+/// Lists instructions, if requested.
 Result<void> Course::list_code() {
   if (!options_.code) {
     return {};
@@ -599,8 +599,8 @@ void Course::fill_warnings() {
                                                " saw a store by nobody who was sampled storing there (a thread, "
                                                "another process or the kernel): what that costs is in no figure"});
   }
-  // A longer recording does not help where nothing was recorded here, nothing could be watched, or one thread has
-  // nobody to communicate with.
+  // A longer recording does not help if nothing was recorded here, nothing could be watched, or a single thread has no
+  // partner.
   const auto& unknown = estimated_.expansion.unknown;
   const auto sampled = std::count_if(analysis_.threads.begin(), analysis_.threads.end(),
                                      [](const ThreadSummary& thread) { return thread.samples > 0; });

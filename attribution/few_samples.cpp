@@ -10,7 +10,7 @@
 namespace crosstalk::attribution {
 namespace {
 
-/// Messages of who stepped aside from a program, and of who never began with it.
+/// Messages of a collector that left a program, and of one that never began.
 constexpr std::array<std::string_view, 4> left_codes = {"seccomp", "traced", "user_dispatch", "sigtrap_used"};
 constexpr std::array<std::string_view, 2> unobserved_codes = {"not_observed", "program_not_observed"};
 

@@ -20,7 +20,7 @@
 namespace crosstalk::attribution {
 namespace {
 
-/// A name with a '[' in it is no good pattern, so that equal names always match.
+/// Equal names always match, because a name with a '[' is no valid pattern.
 bool matches(const std::string& pattern, const std::string& name) {
   return pattern == name || ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
 }
@@ -30,7 +30,7 @@ bool matches_module(const Analysis& analysis, const std::string& pattern, const 
                            matches(pattern, module_name(analysis.processes, path)));
 }
 
-/// The first of `names`, once each, and how many more there are.
+/// The first of `names`, without duplicates, and the number of the others.
 std::string some_of(const std::vector<std::string>& names) {
   constexpr std::size_t most = 8;
   std::vector<std::string> shown;
@@ -78,7 +78,7 @@ Matrix cells_of(const Matrix& cells, const std::set<std::uint32_t>& threads) {
   return result;
 }
 
-/// Adds cells up by pair.
+/// Sums cells by pair.
 class CellSums {
  public:
   void add(const Matrix& cells) {
@@ -102,7 +102,7 @@ class CellSums {
   std::map<std::pair<std::uint32_t, std::uint32_t>, Cell> sums_;
 };
 
-/// Makes `cells` those of the row.
+/// Replaces the row's cells.
 template <class Row>
 void set_cells(Row& row, Matrix cells) {
   row.cells = std::move(cells);
@@ -174,7 +174,7 @@ void keep_threads(Analysis& analysis, const std::set<std::uint32_t>& threads) {
   keep_thread_times(analysis, threads);
 }
 
-/// Makes everything that communicates follow from the pairs of lines that are left.
+/// Recomputes everything that communicates from the remaining pairs of lines.
 void follow_pairs(Analysis& analysis) {
   Communication& communication = analysis.communication;
   CellSums all;
@@ -202,7 +202,7 @@ void follow_pairs(Analysis& analysis) {
   list_only(analysis, threads);
 }
 
-/// The code that accesses what is left.
+/// Keeps the code of the remaining pairs.
 void keep_code_of_pairs(Analysis& analysis) {
   std::set<Place> places;
   for (const LinePair& pair : analysis.communication.line_pairs) {
@@ -221,7 +221,7 @@ void keep_code_of_pairs(Analysis& analysis) {
   });
 }
 
-/// As reports show it: which file-local scope a name is of is left out.
+/// The name as reports show it, without file-local scopes.
 std::string shown_name(std::string name) {
   constexpr std::string_view file_local = "(anonymous namespace)::";
   for (std::size_t at = name.find(file_local); at != std::string::npos; at = name.find(file_local)) {
@@ -230,7 +230,7 @@ std::string shown_name(std::string name) {
   return name;
 }
 
-/// By its name, as it is and as it is shown, or with the field as findings name it.
+/// True if the pattern matches the object's name, its shown name, or its name with the field as in findings.
 bool matches_object(const std::string& pattern, const ObjectRow& row) {
   const std::string shown = shown_name(row.name);
   return matches(pattern, row.name) || matches(pattern, shown) || matches(pattern, shown_name(object_in_words(row)));
@@ -293,7 +293,7 @@ Result<void> keep_module(Analysis& analysis, const std::string& pattern) {
   return {};
 }
 
-/// What could not be seen is in no row.
+/// Findings about unseen communication belong to no row, so a filter keeps them.
 bool is_about_blindness(const Finding& finding) { return finding.kind == "blind"; }
 
 void keep_costs(Analysis& analysis, double least_s) {
@@ -317,7 +317,7 @@ void keep_costs(Analysis& analysis, double least_s) {
   }
 }
 
-/// Those of objects that are left; what is said of the whole program is not what was asked for.
+/// Keeps findings on the remaining objects. Those on the whole program do not answer the user's question.
 void keep_findings(Analysis& analysis) {
   std::set<std::string> objects;
   for (const ObjectRow& row : analysis.communication.objects) {
@@ -328,7 +328,7 @@ void keep_findings(Analysis& analysis) {
   });
 }
 
-/// The greatest of what --min-cost compares.
+/// The greatest figure that --min-cost compares.
 double greatest_cost(const Analysis& analysis) {
   double greatest = 0;
   for (const Cell& cell : analysis.communication.cells) {

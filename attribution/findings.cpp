@@ -62,7 +62,7 @@ std::string about_blocks(const ObjectRow& object) {
          ")";
 }
 
-/// " (global, 64 bytes)"; of a field, the size is that of what it lies in: " (in a global of 216 bytes)".
+/// " (global, 64 bytes)"; for a field, with the size of its object: " (in a global of 216 bytes)".
 std::string about(const ObjectRow& object) {
   if (object.blocks > 1) {
     return about_blocks(object);
@@ -124,7 +124,7 @@ struct Concerned {
   std::string whose = "their time";
 };
 
-/// Whose time it is that threads pay with. What is seen of a brief thread stands for all of them.
+/// The time that threads pay with. A brief thread represents all of them.
 Concerned concerned_by(const Analysis& analysis, const std::set<std::uint32_t>& threads) {
   Concerned concerned;
   double brief_s = 0;
@@ -152,12 +152,12 @@ struct Ends {
   std::string producer_at, consumer_at;  // "a.cpp:30"
 };
 
-/// A library's line is no place of the user's.
+/// The end of an exchange in words. A library's line is no place in the user's code.
 std::string end_in_words(const std::string& function, const std::string& file, std::uint32_t line, bool caller_known) {
   return caller_known ? place_in_words(function, file, line) : in_short(function) + ", its caller not known";
 }
 
-/// Where the costliest exchange of the object is produced and consumed.
+/// The places that produce and consume the object's costliest exchange.
 Ends ends_of(const Analysis& analysis, const std::string& object) {
   for (const LinePair& p : analysis.communication.line_pairs) {
     if (p.object == object) {
@@ -170,7 +170,7 @@ Ends ends_of(const Analysis& analysis, const std::string& object) {
   return {};
 }
 
-/// " (worker() at a.cpp:30)", or both ends where they differ.
+/// " (worker() at a.cpp:30)", or both ends if they differ.
 std::string where(const Ends& ends) {
   if (ends.consumer.empty()) {
     return {};
@@ -181,8 +181,8 @@ std::string where(const Ends& ends) {
   return " (stored by " + ends.producer + ", accessed by " + ends.consumer + ")";
 }
 
-/// What an object is to its threads, and what else it may be unless that says the same again. Of a hint there is too
-/// little for percentages.
+/// The object's kind of sharing, and another possible one unless that would repeat it. A hint has too few observations
+/// for percentages.
 std::string kind_of(const ObjectRow& object, const ObjectExchange& e, bool hint) {
   std::string text = hint ? noun_of(object.sharing.kind) : kind_in_words(object.sharing.kind, e.false_share);
   if (const auto perhaps = object.sharing.perhaps) {
@@ -194,7 +194,7 @@ std::string kind_of(const ObjectRow& object, const ObjectExchange& e, bool hint)
   return text;
 }
 
-/// `locks`: those of a condition variable, whose costs are in `object` already.
+/// `locks`: those of a condition variable, whose costs `object` already includes.
 Finding object_finding(const Analysis& analysis, const ObjectRow& object,
                        const std::vector<const ObjectRow*>& locks = {}) {
   const ObjectExchange e = exchange_of(object.cells);
@@ -232,8 +232,7 @@ Finding object_finding(const Analysis& analysis, const ObjectRow& object,
           advice};
 }
 
-/// What findings are ordered by: hints last, then by what is likely to be gained, the middle of what is possible where
-/// that is not known.
+/// The order of findings: hints last, then by the likely gain, or the middle of the possible gain if that is not known.
 double importance(const Finding& finding) {
   const double gain = finding.gain_s      ? *finding.gain_s
                       : finding.gain_ci95 ? (finding.gain_ci95->low + finding.gain_ci95->high) / 2
@@ -241,7 +240,7 @@ double importance(const Finding& finding) {
   return finding.kind == "hint" ? -1 / (1 + gain) : gain;
 }
 
-/// No communication was seen: say what that rests on.
+/// Says that no communication was seen, and how much evidence there is.
 std::string nothing_seen(const Analysis& analysis) {
   const SamplingSummary& s = analysis.sampling;
   if (s.samples == 0) {
@@ -282,7 +281,7 @@ std::string nothing_seen(const Analysis& analysis) {
   return text;
 }
 
-/// What samples alone tell, where nobody could watch.
+/// Describes a use known from samples alone, if nothing could be watched.
 std::string use_in_words(const Analysis& analysis, const SampledUse& use) {
   const double share = analysis.cpu_s > 0 ? use.time_s / analysis.cpu_s : 0;
   return begun(threads_in_words(analysis, use.threads)) + " use the same cache lines of `" + use.object +
@@ -291,7 +290,7 @@ std::string use_in_words(const Analysis& analysis, const SampledUse& use) {
          " of the CPU time: how much of it, and who follows whom, is not known.";
 }
 
-/// Watchpoints were blind, and who cannot look does not say what was seen.
+/// True if watchpoints were blind: then the absence of communication cannot be stated.
 bool can_not_be_told(const Analysis& analysis) { return analysis.sight.sees == WatchSight::Sees::nothing; }
 
 }  // namespace
@@ -321,7 +320,7 @@ std::vector<Finding> findings_of(const Analysis& analysis) {
     }
     findings.push_back(object_finding(analysis, object, its_locks));
   }
-  // Objects come by cost, and stay so where as much is gained.
+  // Objects come by cost, and keep that order if their gains are equal.
   std::stable_sort(findings.begin(), findings.end(),
                    [](const Finding& a, const Finding& b) { return importance(a) > importance(b); });
   findings.resize(std::min(findings.size(), max_objects));
@@ -329,7 +328,7 @@ std::vector<Finding> findings_of(const Analysis& analysis) {
     findings.push_back({nothing_seen(analysis), 0, "none"});
   }
   const Finding time = hottest(analysis);
-  // What threads lose to each other comes first only where it is a good part of the time: it says what to do about it.
+  // The threads' exchanges come first only if they take a large part of the time: their finding comes with advice.
   const auto behind = std::find_if_not(findings.begin(), findings.end(), [&](const Finding& finding) {
     return finding.kind != "hint" && !finding.object.empty() && finding.cost_s >= leading_share * analysis.cpu_s;
   });
@@ -338,7 +337,7 @@ std::vector<Finding> findings_of(const Analysis& analysis) {
     findings.insert(findings.begin() + at++, time);
   }
   if (const std::string blindness = blindness_in_words(analysis.sight); !blindness.empty()) {
-    // Where nothing could be seen, what seems to have been is found in other ways, and comes after that.
+    // If watchpoints could show nothing, findings on objects rest on weaker evidence and come after this one.
     const bool before_objects = analysis.sight.sees == WatchSight::Sees::nothing;
     findings.insert(before_objects ? findings.begin() + at : findings.end(), {blindness, 0, "blind"});
   }

@@ -9,7 +9,7 @@
 namespace crosstalk::attribution {
 namespace {
 
-/// CPU time of threads that pay. Brief ones stand for each other: any of them pays with the time of all.
+/// CPU time of the paying threads. Brief ones represent each other: any of them pays with the time of all.
 class Payers {
  public:
   explicit Payers(const std::vector<ThreadSummary>& threads) {
@@ -17,7 +17,7 @@ class Payers {
       (thread.brief ? brief_ : others_).insert({thread.index, thread.cpu_s});
     }
   }
-  /// Of all consumers of `cells`; nullopt: the time of one is not known.
+  /// The time of all consumers of `cells`; nullopt: the time of one is not known.
   [[nodiscard]] std::optional<double> time_of(const Matrix& cells) const {
     std::set<std::uint32_t> consumers;
     bool any_brief = false;

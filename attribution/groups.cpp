@@ -22,7 +22,7 @@ std::optional<double> added(const std::optional<double>& a, const std::optional<
   return a && b ? std::optional(*a + *b) : std::nullopt;
 }
 
-/// Those that a filter leaves, and the partners of them.
+/// The threads that a filter leaves, and their partners.
 std::vector<const ThreadSummary*> members_of(const Analysis& analysis) {
   std::set<std::uint32_t> partners;
   for (const Matrix* cells : {&analysis.communication.cells, &analysis.communication.invalidations}) {
@@ -39,7 +39,7 @@ std::vector<const ThreadSummary*> members_of(const Analysis& analysis) {
   return members;
 }
 
-/// Threads whose names have a common form, where there are several of them; one alone keeps its name.
+/// Labels threads by their common name if several have it; a single thread keeps its name.
 Labels by_name(const Analysis& analysis) {
   std::map<std::string, std::set<std::string>> forms;
   const auto members = members_of(analysis);
@@ -101,7 +101,7 @@ Labels by_socket(const std::set<std::uint32_t>& processors, const profile::Topol
   return labels;
 }
 
-/// A core is called by the processors that it shows as: "cpu 3", "cpu 3,7" where two share it.
+/// Labels cores by their processors: "cpu 3", or "cpu 3,7" if two share it.
 Labels by_core(const std::set<std::uint32_t>& processors, const profile::Topology& topology) {
   std::map<std::pair<std::int32_t, std::int32_t>, std::string> names;
   for (const profile::CpuPlace& place : topology.cpus()) {
@@ -119,7 +119,7 @@ Labels by_core(const std::set<std::uint32_t>& processors, const profile::Topolog
   return labels;
 }
 
-/// Groups by label, and of each member the index of its group.
+/// Groups by label, and the index of each member's group.
 struct Members {
   std::vector<Group> groups;
   std::map<std::uint32_t, std::uint32_t> group_of;
@@ -140,7 +140,7 @@ Members gathered(const Labels& labels) {
   return members;
 }
 
-/// A thread or a processor, whichever `summary` is.
+/// Adds the times of threads or processors.
 template <class Summary>
 void add_times(Members& members, const std::vector<Summary>& summaries, std::uint32_t Summary::*number) {
   std::vector<std::uint64_t> of_time(members.groups.size());  // samples
@@ -189,7 +189,8 @@ Matrix folded(const Matrix& cells, const Members& members) {
   return result;
 }
 
-/// Of the groups that anything is known of; threads say so themselves, of processors the cells do.
+/// Fills in the communication of groups with known figures. Threads' summaries tell which are known; for processors the
+/// cells do.
 void add_communication(Grouping& grouping, const Analysis& analysis) {
   if (!grouping.of_processors()) {
     for (Group& group : grouping.groups) {
@@ -243,7 +244,7 @@ Result<Labels> labels_of(const Analysis& analysis, GroupBy by, std::string& note
 
 Amount sum_amounts(const Amount& a, const Amount& b) {
   Amount sum;
-  // Of a sort that was not seen there is no count to be had; it takes nothing from what is known of the other.
+  // A sort that was not seen has no count, and takes nothing from the other's.
   const auto count_of = [](const Amount& amount) { return amount.seen == 0 ? amount.count.value_or(0) : amount.count; };
   const auto counts_of = [](const Amount& amount) {
     return amount.seen == 0 && !amount.count_ci95 ? std::optional(Interval{}) : amount.count_ci95;

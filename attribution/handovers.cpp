@@ -11,13 +11,13 @@
 namespace crosstalk::attribution {
 namespace {
 
-/// Who accesses an object, and from where.
+/// The threads and the code that access an object.
 struct Use {
   std::set<std::uint32_t> threads;
   std::set<std::pair<std::string, std::uint32_t>> lines;
   std::set<std::pair<std::string, std::string>> functions;  // with their files
 
-  bool by_waiter = false;  // taken again by who has waited: the C library has a function of its own for it
+  bool by_waiter = false;  // a thread takes it again after its wait: the C library has a function of its own for that
 
   void add(const std::string& file, std::uint32_t line, const std::string& function, const std::string& through) {
     constexpr const char* take_again = "mutex_cond_lock";

@@ -15,7 +15,7 @@ namespace {
 
 constexpr double least_told = 0.02;  // of the CPU time
 
-/// "40 % of the CPU time", or of the event where no sample stands for time.
+/// "40 % of the CPU time", or of the event if no sample represents time.
 std::string part_of_all(const Analysis& analysis, double share) {
   return percent(share) + (analysis.shares_of.empty() ? " of the CPU time" : " of the event " + analysis.shares_of);
 }
@@ -36,7 +36,7 @@ std::string in_words(const std::vector<CallerRow>& callers, const char* by) {
   return ", mostly " + first + (second ? " and " + place(callers[1]) : "");
 }
 
-/// A thing that takes time, and how much of it.
+/// A candidate for the hottest place, with its share.
 struct Candidate {
   double share = 0;
   std::string kind, sentence;
@@ -67,7 +67,7 @@ const LoopRow* hottest_loop_of(const Analysis& analysis, const FunctionRow& func
   return found == analysis.loops.end() ? nullptr : &*found;
 }
 
-/// Of the program's own: the whole function, and how much of that is in its loop.
+/// The program's own function, with the share of its loop.
 Candidate of_function(const Analysis& analysis, const FunctionRow& function) {
   const std::string module = module_name(analysis.processes, function.module);
   std::string text = "The hottest function, " + in_short(function.function) + (module.empty() ? "" : " of " + module) +
@@ -93,7 +93,7 @@ Candidate of_library(const Analysis& analysis, const FunctionRow& function) {
           function.samples};
 }
 
-/// Code of a file whose functions are not known, or of no file.
+/// Code of a file with unknown functions, or of no file.
 Candidate of_nameless(const Analysis& analysis, const FunctionRow& function) {
   const std::string module = module_name(analysis.processes, function.module);
   return {in_user_mode(function), "function",
@@ -120,7 +120,7 @@ void keep_greater(Candidate& best, Candidate candidate) {
   }
 }
 
-/// The greatest of the functions, by what kind of code they are.
+/// The function with the greatest share, described by the kind of its code.
 Candidate hottest_function(const Analysis& analysis) {
   Candidate best;
   for (const FunctionRow& function : analysis.functions) {

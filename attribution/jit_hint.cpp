@@ -32,7 +32,7 @@ std::string_view way_of(const std::string& executable) {
   return found == ways.end() ? std::string_view() : found->how;
 }
 
-/// Of the cost of communication, what is paid in code without a name.
+/// The part of the cost of communication in code without a name.
 double nameless_share(const Communication& communication) {
   double all = 0, nameless = 0;
   for (const LineRow& row : communication.lines) {

@@ -70,7 +70,7 @@ std::string counted(std::uint64_t n, const char* one, const char* many) {
   return std::to_string(n) + " " + (n == 1 ? one : many);
 }
 
-/// Events with names first, those without samples, too: nothing was seen of them.
+/// Adds named events first, also those without samples: nothing was seen of them.
 void add_measured(const SampleCounts& counts, std::vector<SamplingSummary::Event>& result) {
   const std::size_t first = result.size();
   for (const profile::EventRow& row : counts.events) {
@@ -96,7 +96,7 @@ std::vector<SamplingSummary::Event> events_of(const profile::Session& session,
     }
     SamplingSummary::Event& event = events[clock_name(threads[i].clock, session.source)];
     event.samples += totals[i].samples - totals[i].measured;
-    // Governed threads may have stretched their period; the shortest in use is what was asked and got.
+    // Governed threads may have stretched their period; the shortest in use is the one requested and achieved.
     const std::uint64_t period = threads[i].period_us != 0 ? std::uint64_t{threads[i].period_us} * 1000 : 0;
     event.period = event.period == 0 || (period != 0 && period < event.period) ? period : event.period;
   }
@@ -112,7 +112,7 @@ std::vector<SamplingSummary::Event> events_of(const profile::Session& session,
   return result;
 }
 
-/// Where it is most of what observing took: what the functions take that stand in for malloc() and others.
+/// The remedy if the wrappers of malloc() and other functions take most of the cost of observation.
 const char* remedy_for_allocation(const SamplingSummary& sampling, bool left_out) {
   if (sampling.stand_ins_s <= sampling.handlers_s + sampling.switches_s) {
     return "";
@@ -146,7 +146,8 @@ void warn_of_recording(const profile::Session& session, const SamplingSummary& s
 constexpr std::string_view blocks_left_out = "small_blocks_unnamed";
 constexpr std::string_view records_lost = "records_lost";
 
-/// Each process says so each time that it leaves out larger blocks than before: the largest tell for all. Null: none.
+/// The message with the largest block size. Each process reports each time that it leaves out larger blocks than
+/// before, so the largest one covers all. Null: none.
 const profile::MessageRow* most_left_out(std::span<const profile::MessageRow> messages) {
   const auto bytes = [](const profile::MessageRow& message) {  // the first number of the text
     const std::size_t at = message.text.find_first_of("0123456789");
@@ -161,7 +162,7 @@ const profile::MessageRow* most_left_out(std::span<const profile::MessageRow> me
   return widest;
 }
 
-/// Of a machine, or of what it grants a container, that had more threads to run than it could.
+/// Warns if the machine, or the container's share of it, had more threads to run than processors.
 void warn_of_waits(const profile::Session& session, std::vector<Warning>& out) {
   constexpr double much = 0.2;
   constexpr double least_s = 0.05;
@@ -177,7 +178,7 @@ void warn_of_waits(const profile::Session& session, std::vector<Warning>& out) {
                          "holds none of that"});
 }
 
-/// A recording of another machine names dozens of files that are not here: one line tells of all of them.
+/// Warns in one line for all files: a recording of another machine names dozens that are missing here.
 void warn_of_missing_symbols(std::span<const symbolizer::Symbolizer::Missing> all, std::vector<Warning>& out) {
   constexpr std::size_t few = 3;
   std::vector<std::string> absent;
@@ -322,7 +323,7 @@ std::vector<Warning> warnings_of(const profile::Session& session, std::span<cons
     if (message.code == records_lost && message.count <= sampling.lost) {
       continue;  // warn_of_recording() says it
     }
-    // Some say themselves how often it was.
+    // Some messages state their number themselves.
     const std::string count = std::to_string(message.count);
     const bool said = message.count < 2 || message.text.starts_with(count + " ");
     result.push_back({message.code, said ? message.text : message.text + " (" + count + " times)"});

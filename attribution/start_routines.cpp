@@ -12,10 +12,10 @@ namespace {
 
 constexpr std::size_t most_candidates = 4;  // of a thread; deep stacks are cut short when they are recorded
 
-/// What the linker puts before main().
+/// True for the code that the linker puts before main().
 bool is_entry(const symbolizer::Frame& frame) { return frame.function == "_start"; }
 
-/// A lambda has no name of its own that would tell it from others: its file stands behind it.
+/// The function's name. The name of a lambda does not identify it, so its file follows.
 std::string name_of(const symbolizer::Frame& frame) {
   const bool nameless =
       frame.function.find("(anonymous)") != std::string::npos || frame.function.find("{lambda") != std::string::npos;
@@ -72,8 +72,8 @@ std::string StartRoutines::given(std::uint32_t thread) const {
   return is_library_code(function) || is_unknown(function) ? std::string() : name_of(function);
 }
 
-/// From the outside in: first the library's own frames of a thread's beginning, then the routine. A stack that does not
-/// begin with such frames was cut short.
+/// Searches from the outside in: first the library's own frames at a thread's beginning, then the routine. A stack
+/// without such frames was cut short.
 std::string StartRoutines::start_of(Moment moment, std::span<const std::uint64_t> stack) const {
   bool whole = false;
   for (std::size_t depth = stack.size(); depth-- > 0;) {

@@ -14,7 +14,7 @@ WatchSight blind(std::string because, std::string remedy) {
   return {WatchSight::Sees::nothing, std::move(because), {}, std::move(remedy), false};
 }
 
-/// By the recorder's self-test.
+/// Judges by the recorder's self-test.
 WatchSight sight_of(const profile::Session& session) {
   const profile::WatchTrial& trial = session.watch_trial;
   if (profile::are_lines_probed(session)) {
@@ -38,7 +38,7 @@ WatchSight sight_of(const profile::Session& session) {
              : WatchSight{WatchSight::Sees::part, trial.why, profile::accesses_in_words(silent), trial.remedy, false};
 }
 
-/// Of a recorder that made no self-test: what it warned of.
+/// Judges by the warnings of a recorder without a self-test.
 WatchSight sight_of(std::span<const profile::MessageRow> messages) {
   const auto found = std::find_if(messages.begin(), messages.end(), [](const profile::MessageRow& message) {
     return message.code == "watchpoints_unavailable" || message.code == "perf_forbidden";

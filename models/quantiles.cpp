@@ -10,7 +10,7 @@ namespace {
 
 using namespace boost::math::policies;  // NOLINT(google-build-using-namespace): a policy is made of a dozen of its
                                         // names
-/// Nothing is thrown: what cannot be is NaN, infinity or 0.
+/// Throws nothing: invalid results are NaN, infinity or 0.
 using Quiet = policy<domain_error<ignore_error>, pole_error<ignore_error>, overflow_error<ignore_error>,
                      underflow_error<ignore_error>, denorm_error<ignore_error>, evaluation_error<ignore_error>,
                      promote_double<false>>;

@@ -23,12 +23,12 @@
 namespace crosstalk::attribution {
 namespace {
 
-constexpr double least_share = 0.001;  // of CPU time; of less no figure is known well enough to be worth working out
+constexpr double least_share = 0.001;  // of CPU time; the figures of smaller loops are too uncertain
 constexpr double line_bytes = 64;
 
 using models::Unit;
 
-/// Both are in the same order (flop_kinds.h, machine.h).
+/// Both have the same order (flop_kinds.h, machine.h).
 models::FlopMix mix_of(const symbolizer::FlopsByKind& flops) {
   static_assert(symbolizer::FlopsByKind::kinds == sizeof(models::FlopMix::of) / sizeof(double));
   static_assert(
@@ -41,7 +41,7 @@ models::FlopMix mix_of(const symbolizer::FlopsByKind& flops) {
   return mix;
 }
 
-/// What a loop moves between the levels, a second of CPU time.
+/// A loop's traffic between the levels, a second of CPU time.
 struct Traffic {
   std::optional<models::LevelBytes> per_s;
   std::array<double, 4> served{};  // lines, by the level that they come from
@@ -50,7 +50,7 @@ struct Traffic {
   bool scattered = false;  // some accesses are taken to fall anywhere in the range that they were seen in
 };
 
-/// Lines that are stored to and not loaded, all of each.
+/// True if the loop stores whole lines that it does not load.
 bool has_store_stream(const std::vector<models::Stream>& streams) {
   return std::any_of(streams.begin(), streams.end(), [&](const models::Stream& store) {
     const bool whole =
@@ -157,7 +157,7 @@ std::optional<symbolizer::LoopBodyFacts> Figures::body_of(const LoopRow& loop) c
   return code ? symbolizer::loop_body_facts(code->anatomy->ways(code->index), cycles_of(evidence_.core)) : std::nullopt;
 }
 
-/// Functions of the same file that it calls directly, by their short names. A stub stands for another file's.
+/// Short names of functions of the same file that it calls directly. Leaves out stubs, which lead to other files.
 std::vector<std::string> Figures::own_callees_of(const LoopRow& loop) const {
   std::vector<std::string> names;
   const auto code = innermost_loop(view_.code(), {loop.module_file, loop.header});
@@ -183,7 +183,7 @@ std::vector<std::string> Figures::own_callees_of(const LoopRow& loop) const {
   return names;
 }
 
-/// By what its operations are done, its own and those of the loops inside it, a second of its CPU time.
+/// Finds the kinds of its operations, its own and those of its inner loops, a second of its CPU time.
 void Figures::find_mix(const LoopRow& loop, Known& known) const {
   constexpr double most = 0.5;
   const Rate& flops = loop.rates.flops;
@@ -207,7 +207,7 @@ void Figures::find_mix(const LoopRow& loop, Known& known) const {
   known.mix.add(mix, *flops.per_s / found);
 }
 
-/// By its rates; where they are not known, as of the loops inside it, or of its code.
+/// The share of stores by the loop's rates; if they are not known, by its inner loops, or its code.
 double Figures::store_share_of(const LoopRow& loop, const Known& known) const {
   double stores = loop.rates.stores.per_s.value_or(0);
   double all = stores + loop.rates.loads.per_s.value_or(0);
@@ -287,7 +287,7 @@ const CounterRates* Figures::counted_of(const LoopRow& loop) const {
                                                                                       : nullptr;
 }
 
-/// What was counted takes the place of what follows from code and samples.
+/// Replaces figures from code and samples by counted ones.
 void take_counted(const CounterRates& counted, const LoopRow& loop, LoopFigures& figures) {
   const models::ByUnit<std::optional<double>> bytes = counted_bytes(counted);
   for (const Unit unit : models::all_units) {
@@ -365,8 +365,8 @@ std::optional<double> Figures::chain_share(const LoopRow& loop, const Known& kno
   return *known.body->chain * evidence_.core.cycle_ps * s_per_ps * *loop.rates.iterations.per_s;
 }
 
-/// How long waits for each level are, from how many lines it serves and how long one takes. `missing` becomes what of
-/// that is absent from the machine's figures.
+/// The shares of waits for each level, from the number of lines that it serves and the latency of one. Sets `missing`
+/// to the latencies that the machine's figures lack.
 std::optional<models::LevelShares> Figures::data_levels(const Known& known, std::string& missing) const {
   if (evidence_.machine == nullptr || !known.traffic.per_s) {
     return std::nullopt;
@@ -396,8 +396,8 @@ std::optional<models::LevelShares> Figures::data_levels(const Known& known, std:
   return shares;
 }
 
-/// Measured waits for other threads, as far as they were on a processor: `waited` is with those asleep, by which they
-/// are told apart.
+/// Adds the on-processor part of measured waits for other threads. `waited`, which includes sleep, gives the division
+/// into kinds.
 void tell_of_others(const LoopRow& loop, models::CycleEvidence& evidence) {
   if (!loop.waited || loop.waited->total() <= 0) {
     return;
@@ -441,7 +441,7 @@ void Figures::fill_waits(const LoopRow& loop, const Known& known, LoopFigures& f
   }
 }
 
-/// Ways round a loop that holds others differ by how those are passed: that says nothing of it.
+/// Ignores the number of ways of a loop with inner loops: its ways differ only by how those are passed.
 models::LoopBody model_of(const std::optional<symbolizer::LoopBodyFacts>& facts, bool holds_others) {
   if (!facts) {
     return {};
@@ -469,7 +469,7 @@ void Figures::fill_classes(const LoopRow& loop, const Known& known, LoopFigures&
 
 void Figures::fill_advice(const LoopRow& loop, const Known& known, LoopFigures& figures) const {
   if (loop.samples != 0 && loop.samples < few_samples) {
-    return;  // what a few samples show is no ground for a change
+    return;  // a few samples are no reason for a change
   }
   models::TuningEvidence evidence;
   evidence.busy = figures.busy;
@@ -497,8 +497,8 @@ void Figures::fill_advice(const LoopRow& loop, const Known& known, LoopFigures& 
   figures.advice = models::remedies_for(evidence);
 }
 
-/// How many threads execute it at once, if they take turns as their times say. A thread that spins at a barrier in the
-/// loop until the slowest comes has been there as long as that, so imbalance goes by what each was not waiting.
+/// Fills in the average number of threads that execute the loop at once, from their times. A thread that spins at a
+/// barrier in the loop waits as long as the slowest one works, so imbalance uses the time without waits.
 void fill_threads(const LoopRow& loop, LoopFigures& figures) {
   double most = 0;
   std::vector<double> work_s;

@@ -69,7 +69,7 @@ void LoopEvidence::tell(double user_s, models::CycleEvidence& evidence) const {
   if (left <= 0) {
     return;
   }
-  // One answer for all data: by level where that is known of most of it.
+  // One form for all data: by level if most of it is known by level.
   if (by_level > data_) {
     evidence.data_levels = levels_;
     for (double& share : *evidence.data_levels) {

@@ -16,7 +16,7 @@ WaitsFor stands_at(const symbolizer::Way& way, std::size_t at) {
     if (before != WaitsFor::nothing && before != WaitsFor::store) {
       return before;
     }
-    found = before == WaitsFor::store ? before : found;  // one that waited, if nothing else did
+    found = before == WaitsFor::store ? before : found;  // an earlier store counts only if nothing else waited
   }
   return found;
 }
@@ -51,7 +51,7 @@ void LoopStandings::add(const CodeTotal& total) {
                   : what == WaitsFor::fpu        ? sums.fpu
                   : what == WaitsFor::loaded_fpu ? sums.loaded_fpu
                                                  : sums.nothing;
-    sum += std::max(0.0, total.ns - total.waiting_ns) * 1e-9;  // who waits for another thread stands at nothing
+    sum += std::max(0.0, total.ns - total.waiting_ns) * 1e-9;  // without waits for other threads
   }
 }
 

@@ -15,7 +15,7 @@ namespace {
 
 constexpr double s_per_ns = 1e-9;
 
-/// What one thread did in a region and in those inside it.
+/// One thread's activity in a region and its inner regions.
 struct Found {
   bool timed = false;
   std::uint64_t entries = 0;
@@ -69,7 +69,7 @@ class RegionSums {
     return thread < facts_.of_threads.size() && region.value != 0 && region.value <= facts_.regions.size();
   }
   Found& at(profile::RegionId region, std::uint32_t thread) { return by_thread_[region.value - 1][thread]; }
-  /// A region's parent has a lower number.
+  /// Applies `change` to the region and those around it. A region's parent has a lower number.
   template <class Change>
   void upwards(profile::RegionId region, std::uint32_t thread, const Change& change) {
     for (; region.value != 0; region = facts_.regions[region.value - 1].parent) {
@@ -81,7 +81,7 @@ class RegionSums {
   std::vector<std::map<std::uint32_t, Found>> by_thread_;  // by region
 };
 
-/// In nanoseconds of CPU time instead of samples' weights.
+/// Converts samples' weights to nanoseconds of CPU time.
 ThreadTotal scaled(ThreadTotal total, double factor) {
   for (double* sum : {&total.ns, &total.kernel_ns, &total.waiting_ns, &total.waiting_kernel_ns}) {
     *sum *= factor;
@@ -90,7 +90,7 @@ ThreadTotal scaled(ThreadTotal total, double factor) {
   return total;
 }
 
-/// What one thread, or all together, did in a region.
+/// The activity of one thread, or of all together, in a region.
 struct RegionEvidence {
   double elapsed_s = 0;
   bool sampled = true;
@@ -120,7 +120,7 @@ struct RegionEvidence {
   }
 };
 
-/// A region in which hardly a sample fell may have slept or computed.
+/// True if the samples determine the CPU time well enough. A region with hardly any samples may have slept or computed.
 bool says_enough(const Interval& cpu, double elapsed_s) {
   constexpr double widest = 0.5;
   return cpu.high - cpu.low <= widest * elapsed_s;
@@ -179,7 +179,7 @@ RegionThread thread_of(std::uint32_t thread, const Found& found, const RegionEvi
   return row;
 }
 
-/// What its threads did, all together.
+/// Sums over the region's threads.
 void add_up(const RegionEvidence& all, RegionSummary& region) {
   std::vector<double> work_s;
   for (const RegionThread& thread : region.threads) {
@@ -199,7 +199,7 @@ void add_up(const RegionEvidence& all, RegionSummary& region) {
     region.cpu_s = all.cpu_s();
     region.cpu_ci95 = all.cpu_ci95();
   }
-  // Without measured waits it goes by samples, which have to say enough.
+  // Without measured waits, imbalance depends on samples, which must be enough.
   if (all.waited || (all.sampled && says_enough(region.cpu_ci95, *region.cpu_s))) {
     region.imbalance = models::imbalance(work_s);
   }
@@ -211,7 +211,7 @@ std::string path_of(std::span<const profile::RegionRow> regions, profile::Region
   return row.parent.value == 0 ? row.name : path_of(regions, row.parent) + " > " + row.name;
 }
 
-/// Depth first; those of one parent by time.
+/// Lists depth first, children of one parent by time.
 void list(std::vector<RegionSummary>& from, std::optional<std::uint32_t> parent, std::vector<RegionSummary>& to) {
   std::vector<RegionSummary*> here;
   for (RegionSummary& region : from) {

@@ -23,7 +23,7 @@ struct Track {
   std::vector<std::pair<OperandPlace, OperandPlace>> places;  // by pair
 };
 
-/// The pairs of the thread that has most.
+/// The pairs of the thread with most of them.
 std::vector<const StreamPair*> pairs_of_one_thread(const LoopPairs& loop) {
   std::map<std::uint32_t, std::vector<const StreamPair*>> by_thread;
   for (const StreamPair& pair : loop.pairs) {
@@ -67,7 +67,7 @@ models::Stream stream_of(const Track& track) {
   return stream;
 }
 
-/// Whether accesses keep their distance; those to different data need not.
+/// True if two accesses keep their distance. Accesses to different data may not.
 bool in_step(const Track& a, const Track& b) {
   constexpr double nearly_all = 0.9;
   std::uint64_t same = 0;
@@ -82,8 +82,8 @@ bool overlap(const models::Stream& a, const models::Stream& b) {
   return a.low <= b.high + b.width && b.low <= a.high + a.width;
 }
 
-/// Whether an operand moves between samples as one that sweeps over all of its range does. The range and a quarter of
-/// the way are what may be missed at the ends of loops around it.
+/// True if an operand moves between samples like one that sweeps over all of its range. Allows for an error of a part
+/// of the range and of the way, for the ends of outer loops.
 bool sweeps(const Track& track, const models::Stream& stream, const std::vector<const StreamPair*>& pairs,
             double iterations_per_s) {
   const auto range = static_cast<double>(stream.high - stream.low);
@@ -93,7 +93,7 @@ bool sweeps(const Track& track, const models::Stream& stream, const std::vector<
     const auto& [from, to] = track.places[i];
     const auto moved = static_cast<double>(static_cast<std::int64_t>(to.address - from.address));
     const double way = speed * pairs[i]->cpu_s;
-    if (way > range / 2) {  // a sweep or more lies in between: where it is then is a matter of chance
+    if (way > range / 2) {  // a sweep or more lies in between: the position is random
       as_expected += std::abs(moved) >= range / 8 ? 1U : 0U;
       continue;
     }

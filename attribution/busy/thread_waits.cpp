@@ -10,14 +10,14 @@
 namespace crosstalk::attribution {
 namespace {
 
-/// What one thread's loops say, and what it pays for others.
+/// Evidence from one thread's loops, and its costs of communication.
 struct WaitSums {
   LoopEvidence loops;
   std::optional<double> lock, barrier, condition;
 };
 using ByThread = std::unordered_map<std::uint32_t, WaitSums>;
 
-/// Loops that hold others are left out: theirs is the time of the others, nearly all.
+/// Leaves out loops with inner loops: nearly all their time is that of the inner ones.
 void add_loops(const std::vector<LoopRow>& loops, ByThread& sums) {
   std::set<std::uint32_t> outer;
   for (const LoopRow& loop : loops) {
@@ -50,7 +50,7 @@ void add_waits_for_others(const std::vector<ObjectRow>& objects, ByThread& sums)
   }
 }
 
-/// As the scheduler counted while the recorder looked, for all of the thread's time on a processor.
+/// Scales the scheduler's counts, taken while the recorder looked, to all of the thread's time on a processor.
 std::optional<double> runnable_s(const profile::ThreadRow& row, double cpu_s) {
   return row.ran_ns != 0 ? std::optional(cpu_s * static_cast<double>(row.waited_ns) / static_cast<double>(row.ran_ns))
                          : std::nullopt;

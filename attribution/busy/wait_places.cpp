@@ -24,9 +24,9 @@ void add(const ThreadWaitRow& row, Waited& to) {
   }
 }
 
-/// Where the call is, that comes before the return address.
+/// The place of the call, before the return address.
 struct Call {
-  symbolizer::Frame frame;           // the program's own, where calls were inlined into it
+  symbolizer::Frame frame;           // the program's own, if calls were inlined into it
   std::optional<ModulePlace> place;  // none: in no known module
 };
 

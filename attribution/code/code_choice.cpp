@@ -11,7 +11,7 @@
 namespace crosstalk::attribution {
 namespace {
 
-/// "ns::f" of "ns::f(int)"; operators keep their signs.
+/// "ns::f" from "ns::f(int)"; keeps the signs of operators.
 std::string without_parameters(const std::string& function) {
   const std::size_t open = function.find('(', function.find("operator()") == std::string::npos
                                                   ? 0
@@ -19,7 +19,7 @@ std::string without_parameters(const std::string& function) {
   return open == std::string::npos || open == 0 ? function : function.substr(0, open);
 }
 
-/// "ns::f" of "ns::f<int>"; arguments of what it is in stay.
+/// "ns::f" from "ns::f<int>"; keeps template arguments of scopes.
 std::string without_arguments(const std::string& function) {
   if (!function.ends_with('>')) {
     return function;
@@ -44,7 +44,7 @@ bool is_called(const std::string& function, const std::string& wanted) {
   return function == wanted || ends(bare) || ends(plain);
 }
 
-/// "counters.cpp" of "./counters.cpp".
+/// "counters.cpp" from "./counters.cpp".
 std::string without_here(std::string name) {
   while (name.starts_with("./")) {
     name.erase(0, 2);
@@ -56,7 +56,7 @@ bool is_file(const std::string& file, const std::string& wanted) {
   return file == wanted || file.ends_with("/" + wanted);
 }
 
-/// The address of "libx.so+0x1234" in that module.
+/// The module and address in "libx.so+0x1234".
 std::optional<std::pair<std::string, std::uint64_t>> place_in_module(const std::string& name) {
   const std::size_t plus = name.rfind("+0x");
   std::uint64_t address = 0;

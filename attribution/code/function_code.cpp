@@ -11,7 +11,7 @@
 namespace crosstalk::attribution {
 namespace {
 
-/// A function without a name is called by its file and where it is in it.
+/// The function's name; without one, its file and address.
 std::string name_of(const ProgramView& view, const symbolizer::CodeLocation& code, const CodeCandidate& facts) {
   if (!code.frames.empty() && !code.frames.back().function.empty()) {
     return code.frames.back().function;
@@ -19,7 +19,7 @@ std::string name_of(const ProgramView& view, const symbolizer::CodeLocation& cod
   return nameless_function(module_name(view.processes(), facts.module), facts.begin);
 }
 
-/// Why the code at `place` cannot be shown; empty: it may be.
+/// The reason why the code at `place` cannot be shown; empty: it may be.
 std::string refusal_of(const ProgramView& view, const symbolizer::ModuleSpec& file, ModulePlace place, bool known) {
   if (file.is_vdso) {
     return "it is the kernel's own code, which is in no file";
@@ -40,7 +40,7 @@ void add_names(const symbolizer::CodeLocation& code, CodeCandidate& facts) {
   }
 }
 
-/// The instruction that holds `address`; none where it lies between them.
+/// The instruction that holds `address`; nothing between instructions.
 std::optional<std::size_t> holding(const FunctionCode& code, std::uint64_t address) {
   const auto after = std::upper_bound(code.instructions.begin(), code.instructions.end(), address,
                                       [](std::uint64_t at, const InstructionRow& row) { return at < row.address; });
@@ -61,7 +61,7 @@ void InstructionFigures::add(const profile::SampleRow& sample) {
   const bool access_took_it =
       !in_kernel && sample.access_ip != 0 &&
       (sample.from == profile::AddressFrom::retired || sample.from == profile::AddressFrom::hardware);
-  // A system call has the time that the kernel takes; the recorded ip is behind it.
+  // Kernel time belongs to the system call; the recorded ip is behind it.
   const std::uint64_t ip = access_took_it ? sample.access_ip : in_kernel && sample.ip != 0 ? sample.ip - 1 : sample.ip;
   const Moment moment = view_.moment(sample.thread, sample.time_ns);
   if (const auto place = view_.spaces().find(moment, ip)) {
@@ -118,7 +118,7 @@ void InstructionFigures::gather_functions() {
   }
 }
 
-/// A communication costs each of the functions at its ends, one function once.
+/// Charges a communication to each function at its ends, once if it is the same function.
 void InstructionFigures::charge(std::span<const Contribution> contributions, const Expansion& expansion) {
   for (const Contribution& contribution : contributions) {
     const double cost = attribution::cost_s(contribution, expansion.strata);

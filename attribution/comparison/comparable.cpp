@@ -47,7 +47,7 @@ std::string sampling_difference(const Analysis& before, const Analysis& after) {
   return text;
 }
 
-/// Empty where both are of one build, or that is not known.
+/// Empty if both have one build, or if that is not known.
 std::string build_difference(const Analysis& before, const Analysis& after) {
   constexpr std::size_t shown = 12;  // characters of a build id
   if (before.build_id == after.build_id || before.build_id.empty() || after.build_id.empty()) {

@@ -17,7 +17,7 @@ namespace {
 
 constexpr double nearly_nothing = 0.05;  // of a cost: not worth saving
 
-/// Two analyses, and how they are compared.
+/// Two analyses, and the way to compare them.
 struct Sides {
   const Analysis& before;
   const Analysis& after;
@@ -34,7 +34,7 @@ Figure share_change(const Sides& sides, const Figure& before, const Figure& afte
   return change_of(scaled(before, part(sides.before.cpu_s)), scaled(after, part(sides.after.cpu_s)), sides.run_to_run);
 }
 
-/// Whether a report says of a cost that next to nothing of it can be saved.
+/// True if a report says that hardly any of the cost can be saved.
 bool can_not_be_saved(const Costs& costs) {
   return costs.cost.value && costs.gain.value && *costs.gain.value <= nearly_nothing * *costs.cost.value;
 }
@@ -47,7 +47,7 @@ Verdict judge(const Row& row, Unit unit) {
   if (direction == 0) {
     return Verdict::same;
   }
-  // The greater cost is the one that is spoken of.
+  // The verdict refers to the greater cost.
   const Costs& spoken_of = direction < 0 ? row.before : row.after;
   if (can_not_be_saved(spoken_of)) {
     return direction < 0 ? Verdict::less : Verdict::more;
@@ -75,7 +75,7 @@ Row row_of(const Sides& sides, const Pairing& pair) {
   return row;
 }
 
-/// What can be told first, then the greater change, then the greater cost.
+/// Order of rows: certain changes first, then the greater change, then the greater cost.
 template <class Each>
 auto rank(const Each& row, Unit unit, double greatest) {
   const Figure& change = judged_change(row, unit);
@@ -113,7 +113,7 @@ Row total_of(const Sides& sides) {
   return row;
 }
 
-/// Loops of one place together: one of several copies that the compiler made says nothing alone.
+/// Loops of one place together: a single one of several compiler copies says nothing alone.
 struct LoopEntry {
   Place place;
   std::uint32_t line_end = 0;
@@ -152,7 +152,7 @@ std::map<LoopKey, LoopEntry> loop_entries(const Analysis& analysis, const PlaceM
   return entries;
 }
 
-/// By the time of an iteration, where that is known: it does not depend on how much work was done.
+/// Judges by the time of an iteration if it is known: it does not depend on the amount of work.
 Verdict judge(const LoopChange& loop, Unit unit) {
   if (!loop.change.iteration_s.ci95 && unit == Unit::share) {
     return Verdict::unknown;  // a share grows when others shrink
@@ -172,7 +172,7 @@ LoopChange loop_change(const Sides& sides, const LoopEntry* before, const LoopEn
   loop.change.cpu_s = change_of(loop.before.cpu_s, loop.after.cpu_s, sides.run_to_run);
   loop.change.share = change_of(loop.before.share, loop.after.share, sides.run_to_run);
   loop.change.iteration_s = change_of(loop.before.iteration_s, loop.after.iteration_s, sides.run_to_run);
-  // Of a loop that one profile lacks nothing is known there: the code may be another.
+  // A loop that one profile lacks has an unknown change: the code may be different.
   loop.verdict = loop.matched == Matched::both ? judge(loop, sides.unit) : Verdict::unknown;
   return loop;
 }
@@ -212,7 +212,7 @@ Comparison compare(const Analysis& before, const Analysis& after, const Options&
   result.after_cpu_s = after.cpu_s;
   result.cpu_change = change_of(exactly(before.cpu_s), exactly(after.cpu_s), options.run_to_run);
   const Sides sides{before, after, choice.unit, options.run_to_run};
-  // Which lines are sampled is chance: of one build nothing has moved, whatever they suggest.
+  // Sampled lines differ by chance. Within one build no code has moved, whatever they suggest.
   const bool unmoved = same_build(before, after);
   const PlaceMap places(unmoved ? CodeSeen{} : code_seen(before), unmoved ? CodeSeen{} : code_seen(after));
   result.total = total_of(sides);

@@ -23,7 +23,7 @@ constexpr std::array<std::pair<std::string_view, double>, 4> times = {
     {{"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}}};
 constexpr std::array<std::pair<std::string_view, double>, 3> multiples = {{{"k", 1e3}, {"M", 1e6}, {"G", 1e9}}};
 
-/// A word behind "of", and which figures it goes with.
+/// A word after "of", and the figures that it selects.
 struct SelectionWord {
   std::string_view word;
   Selection costs;                    // everything: it has none
@@ -39,7 +39,7 @@ constexpr std::array<SelectionWord, 6> selections = {{{"object", Selection::obje
 bool is_space(char c) { return c == ' ' || c == '\t'; }
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || c == '_'; }
 
-/// Reads a condition from its beginning to its end. Each step skips spaces first.
+/// Reads a condition from left to right. Each step skips spaces first.
 class Reader {
  public:
   explicit Reader(std::string_view text) : rest_(text) {}
@@ -65,7 +65,7 @@ class Reader {
     rest_ = there ? rest_ : before;
     return there;
   }
-  /// Nothing: it is empty, or its quote is not closed.
+  /// Nothing if it is empty, or its quote is not closed.
   std::optional<std::string> name() {
     skip_spaces();
     if (!rest_.empty() && (rest_.front() == '"' || rest_.front() == '\'')) {

@@ -11,7 +11,7 @@
 namespace crosstalk::attribution::comparison {
 namespace {
 
-constexpr char separator = '\x1f';  // within keys: no name that means anything has it
+constexpr char separator = '\x1f';  // within keys: no real name contains it
 
 std::string key_of(const Place& place) {
   return place.file + separator + std::to_string(place.line) + separator + place.function;
@@ -19,7 +19,7 @@ std::string key_of(const Place& place) {
 
 Place in(const PlaceMap* places, const Place& place) { return places == nullptr ? place : places->in_after(place); }
 
-/// No amount of time in accesses exceeds the program's CPU time.
+/// Limits the figure to the program's CPU time.
 Figure limited(Figure figure, double most) {
   if (figure.ci95 && most > 0) {
     figure.ci95 = Interval{std::clamp(figure.ci95->low, 0.0, most), std::clamp(figure.ci95->high, 0.0, most)};
@@ -62,7 +62,7 @@ std::uint64_t seen_in(const Matrix& cells) {
   return seen;
 }
 
-/// Where an object is exchanged most.
+/// Finds the places with the object's costliest exchange.
 void find_ends(const Analysis& analysis, const std::string& object, Subject& subject) {
   for (const LinePair& pair : analysis.communication.line_pairs) {
     if (pair.object == object) {
@@ -73,10 +73,11 @@ void find_ends(const Analysis& analysis, const std::string& object, Subject& sub
   }
 }
 
-/// Which blocks of an allocation site are told apart depends on the run: they are compared together.
+/// The name of an allocation site if the object is one. Each run separates its blocks differently, so they are compared
+/// together.
 const std::string& name_of(const ObjectRow& object) { return object.site.empty() ? object.name : object.site; }
 
-/// Numbers of lines, elements and threads change with the program.
+/// Removes numbers, because lines, elements and threads are renumbered when the program changes.
 std::string without_numbers(const std::string& name) {
   std::string text;
   for (const char c : name) {
@@ -88,7 +89,7 @@ std::string without_numbers(const std::string& name) {
   return text;
 }
 
-/// Entries that have found no counterpart yet.
+/// Entries without a counterpart so far.
 class Unpaired {
  public:
   explicit Unpaired(const Entries& entries) {
@@ -98,7 +99,7 @@ class Unpaired {
   }
   [[nodiscard]] const std::set<const Entry*>& left() const { return left_; }
   void take(const Entry* entry) { left_.erase(entry); }
-  /// By key; those with an empty one take no part.
+  /// Groups them by key; leaves out entries with an empty one.
   [[nodiscard]] std::map<std::string, std::vector<const Entry*>> by(
       const std::function<std::string(const Entry&)>& key) const {
     std::map<std::string, std::vector<const Entry*>> found;
@@ -114,7 +115,7 @@ class Unpaired {
   std::set<const Entry*> left_;
 };
 
-/// Pairs those that are alone with their key on either side.
+/// Pairs entries whose key is unique on both sides.
 void pair_alone(Unpaired& before, Unpaired& after, const std::function<std::string(const Entry&)>& key,
                 std::vector<Pairing>& pairs) {
   const auto candidates = after.by(key);
@@ -238,7 +239,7 @@ Entries object_entries(const Analysis& analysis, const PlaceMap* places) {
       const symbolizer::Frame& frame = object.allocation_path.front();
       entry.allocated = in(places, {frame.source.file, frame.source.line, frame.function});
     }
-    // Addresses are those of one run.
+    // Addresses are valid for one run only.
     const bool nameless = object.kind == ObjectKind::unknown;
     if (nameless) {
       entry.subject.name = "memory that has no name";

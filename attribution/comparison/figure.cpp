@@ -7,7 +7,7 @@
 namespace crosstalk::attribution::comparison {
 namespace {
 
-/// How far a value with an interval may be off, downwards and upwards.
+/// The distances from a value to the lower and upper ends of its interval.
 struct Reach {
   double down = 0, up = 0;
 };

@@ -14,7 +14,7 @@ namespace {
 
 using Names = std::set<std::string>;
 
-/// A file of code that the system did not bring.
+/// True for a file of code that does not belong to the system.
 bool is_own_module(const std::string& path) {
   return !is_runtime_library(path) && !path.starts_with("/usr/lib") && !path.starts_with("/lib") && path != "[vdso]";
 }
@@ -40,7 +40,7 @@ Names source_files(const Analysis& analysis) {
   return files;
 }
 
-/// Without debug information, symbols are all there is.
+/// The program's functions. Without debug information, symbols are the only source.
 Names functions(const Analysis& analysis) {
   Names names;
   const auto add = [&](const std::string& function, const std::string& module) {
@@ -58,7 +58,7 @@ Names functions(const Analysis& analysis) {
   return names;
 }
 
-/// Global variables: others are called by where they are made.
+/// The names of global variables: other objects are named after their allocation.
 Names variables(const Analysis& analysis) {
   Names names;
   for (const ObjectRow& object : analysis.communication.objects) {

@@ -33,7 +33,7 @@ const Figure& metric_of(const Costs& costs, Metric metric) {
   return metric == Metric::gain_s ? costs.gain : metric == Metric::count ? costs.count : costs.cost;
 }
 
-/// Some figure before and after.
+/// A figure before and after.
 struct Pair {
   Figure before, after;
 };
@@ -43,8 +43,8 @@ Pair of_row(const Row& row, Metric metric) { return {metric_of(row.before, metri
 
 double part_of(double of) { return of > 0 ? 1 / of : 0; }
 
-/// In the unit of the threshold. Percent are of CPU time: of that after for a figure, the difference of both shares for
-/// a change; of the figure before for changes of cpu_s and count.
+/// The figure in the unit of the threshold. A percentage refers to CPU time: to that after for a figure, and to the
+/// difference of both shares for a change. For changes of cpu_s and count it refers to the figure before.
 Figure figure_of(const Condition& condition, const Pair& pair, const Comparison& c) {
   const bool of_itself = (condition.metric == Metric::cpu_s && condition.selection == Selection::everything) ||
                          condition.metric == Metric::count;
@@ -97,7 +97,7 @@ bool selects(const Condition& condition, const Row& row) {
 
 void add(std::optional<Figure>& sum, const Figure& figure) { sum = sum ? sum_of(*sum, figure) : figure; }
 
-/// The rows that are named, together. Nothing: there is none.
+/// The sum of the selected rows. Nothing: there is none.
 std::optional<Pair> selected(const Condition& condition, const std::vector<Row>& rows) {
   std::optional<Figure> before;
   std::optional<Figure> after;
@@ -108,7 +108,7 @@ std::optional<Pair> selected(const Condition& condition, const std::vector<Row>&
     }
     any = &row;
     const Pair pair = of_row(row, condition.metric);
-    // What is not there is limited by what no watch saw, once for all rows.
+    // The limit of unseen communication applies to a missing row, once for all rows.
     if (row.matched != Matched::appeared) {
       add(before, pair.before);
     }
@@ -151,7 +151,7 @@ bool selects(const Condition& condition, const TimeRow& row) {
          (condition.selection == Selection::any_time || matches(condition.name, row.name));
 }
 
-/// Of the rows that are named, together.
+/// Judges the sum of the selected rows.
 Judgement judge_time(const Condition& condition, const Comparison& c) {
   std::optional<Figure> before;
   std::optional<Figure> after;
@@ -181,7 +181,7 @@ Judgement judge_any_time(const Condition& condition, const Comparison& c) {
   return result;
 }
 
-/// The first few, each once.
+/// The first few, without duplicates.
 std::string listed(const std::vector<std::string>& names) {
   constexpr std::size_t most = 5;
   std::string text;
@@ -195,7 +195,7 @@ std::string listed(const std::vector<std::string>& names) {
   return shown.empty() ? "there is none" : "there are: " + text + (shown.size() > most ? ", ..." : "");
 }
 
-/// Costs that are known are known to be there; whether there is more, and how much there was, is not known.
+/// Withdraws judgements that blind watchpoints could change. Known costs exist, but there may be more, now or before.
 Judgement within_sight(const Condition& condition, Judgement judgement, const Comparison& comparison) {
   const bool certain = judgement.holds && is_greater(condition.comparator) && !condition.of_change;
   const std::string& why =

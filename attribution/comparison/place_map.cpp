@@ -37,7 +37,7 @@ Code code_of(const CodeSeen& seen) {
   return code;
 }
 
-/// Characters at the end that two paths have in common.
+/// The number of characters at the end that two paths share.
 std::size_t common_end(const std::string& a, const std::string& b) {
   std::size_t n = 0;
   while (n < a.size() && n < b.size() && a[a.size() - 1 - n] == b[b.size() - 1 - n]) {
@@ -46,7 +46,7 @@ std::size_t common_end(const std::string& a, const std::string& b) {
   return n;
 }
 
-/// Of `files`, the one that `path` is most like; empty: none has its name.
+/// The file of `files` most like `path`; empty: none has its name.
 std::string most_like(const std::string& path, const Code& files) {
   std::string best;
   std::size_t most = 0;
@@ -60,7 +60,7 @@ std::string most_like(const std::string& path, const Code& files) {
   return best;
 }
 
-/// Names that only one function of the file has in short, with their full ones.
+/// Bare names that only one function of the file has, with their full ones.
 std::map<std::string, std::string> unique_bare_names(const FileCode& file, const FileCode& other) {
   std::map<std::string, std::string> unique;
   std::set<std::string> twice;
@@ -91,9 +91,9 @@ std::map<std::string, std::string> pair_functions(const FileCode& before, const 
   return pairs;
 }
 
-/// By how many lines a function has moved. A loop has two ends and a depth, so it says more than a line. Which lines
-/// are sampled is chance, so that lines that are where they were are taken to be the same unless much speaks against
-/// it.
+/// The number of lines by which a function has moved. A loop has two ends and a depth, so it is stronger evidence than
+/// a line. Sampled lines differ by chance, so unmoved lines are taken to be the same unless there is strong contrary
+/// evidence.
 std::int64_t moved_by(const FunctionCode& before, const FunctionCode& after) {
   constexpr double of_loop = 3;
   constexpr double of_staying = 1.5;
@@ -116,7 +116,7 @@ std::int64_t moved_by(const FunctionCode& before, const FunctionCode& after) {
   std::int64_t best = 0;
   double most = 0;
   for (const auto& [by, weight] : votes) {
-    // As many for two distances: the shorter one, and downwards, since edits add lines more often than not.
+    // For equal votes it prefers the shorter distance, then the one downwards, because edits mostly add lines.
     if (std::tuple(weight, -std::llabs(by), by) > std::tuple(most, -std::llabs(best), best)) {
       best = by;
       most = weight;
@@ -137,7 +137,7 @@ std::string bare_name(const std::string& function) {
     }
     depth -= (c == '>' || c == ')') && depth > 0 ? 1 : 0;
   }
-  // "void f<int>(T)" is spelled with its return type, "f(T)" without.
+  // Demangled templates have their return type, "void f<int>(T)", other functions do not, "f(T)".
   const std::size_t space = bare.rfind(' ');
   return space == std::string::npos || space + 1 == bare.size() ? bare : bare.substr(space + 1);
 }

@@ -19,7 +19,7 @@ constexpr std::size_t most_loops = 2;
 
 double share(double s, double cpu_s) { return cpu_s > 0 ? s / cpu_s : 0; }
 
-/// "1.26 s (98 % of the CPU time)", or the share alone where shares are compared.
+/// "1.26 s (98 % of the CPU time)", or only the share if shares are compared.
 std::string amount(const Figure& cost, double cpu_s, Unit unit) {
   const double s = cost.value.value_or(0);
   const std::string part = percent(share(s, cpu_s));
@@ -44,7 +44,7 @@ std::string what(const Subject& subject) {
 
 bool is_seen(const Costs& costs) { return costs.seen > 0 || costs.cost.value.value_or(0) > 0; }
 
-/// What became of a row: "took X before and takes Y now".
+/// The change of a row: "took X before and takes Y now".
 std::string became(const Row& row, const Comparison& c) {
   if (!is_seen(row.before)) {
     return "takes " + amount(row.after.cost, c.after_cpu_s, c.unit) + " now and was not seen before (at most " +
@@ -63,14 +63,14 @@ std::string cpu_times(const Comparison& c) {
 
 std::string changed_by(const Comparison& c) {
   const double by = c.before_cpu_s > 0 ? c.after_cpu_s / c.before_cpu_s - 1 : 0;
-  // Above twice as much, percent are hard to read.
+  // Percentages above 100 % are hard to read.
   if (by > 1) {
     return std::to_string(std::lround(by + 1)) + " times the CPU time";
   }
   return percent(std::fabs(by)) + (by < 0 ? " less CPU time" : " more CPU time");
 }
 
-/// "; the program uses 69 % less CPU time (1.28 s -> 394 ms)". Empty where runs are not of the same work.
+/// "; the program uses 69 % less CPU time (1.28 s -> 394 ms)". Empty if the runs do different work.
 std::string of_cpu_time(const Comparison& c) {
   if (c.unit != Unit::seconds) {
     return "";
@@ -88,7 +88,7 @@ bool is_worth_saying(const Row& row, const Comparison& c) {
                   share(row.after.cost.value.value_or(0), c.after_cpu_s)) >= least_share_of_a_statement;
 }
 
-/// What a first sentence about less communication begins with: the CPU time says whether it helped.
+/// The beginning of a first sentence about less communication: the CPU time decides if it helped.
 std::string lead(const Row& row, const Comparison& c, bool loops_faster) {
   if (row.verdict == Verdict::worse) {
     return "Worse: ";
@@ -114,7 +114,7 @@ std::string as_interval(const Figure& change, const Comparison& c) {
   return "; the change is somewhere in " + end(change.ci95->low) + " to " + end(change.ci95->high);
 }
 
-/// Of all communication, when no row's change can be told.
+/// Describes all communication, if no row's change is certain.
 std::string of_total(const Comparison& c) {
   const Row& total = c.total;
   if (!total.before.cost.known() || !total.after.cost.known()) {
@@ -133,7 +133,7 @@ std::string of_total(const Comparison& c) {
          (idle ? ", of which next to nothing can be saved" : as_interval(judged_change(total, c.unit), c));
 }
 
-/// When no object's change can be told.
+/// The first sentence if no object's change is certain.
 Statement without_headline(const Comparison& c) {
   const int direction = c.unit == Unit::seconds ? direction_of(c.cpu_change) : 0;
   if (direction == 0) {

@@ -13,7 +13,7 @@ namespace {
 
 using Times = std::map<std::pair<TimeRow::Kind, std::string>, Figure>;
 
-/// A share by samples is known as well as their number allows.
+/// A share of samples, with the interval that their number gives.
 Figure sampled(double seconds, const Analysis& analysis) {
   if (!(analysis.cpu_s > 0)) {
     return {seconds, std::nullopt};

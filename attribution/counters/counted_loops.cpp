@@ -10,7 +10,7 @@
 namespace crosstalk::attribution {
 namespace {
 
-/// The index of the loop around each.
+/// The index of each loop's parent.
 std::vector<std::optional<std::size_t>> around(std::span<const LoopRow> loops) {
   std::unordered_map<std::uint32_t, std::size_t> by_id;
   for (std::size_t i = 0; i < loops.size(); ++i) {

@@ -34,7 +34,7 @@ constexpr std::array<Quantity, 2> counted_of_some = {Quantity::flops_avx512_doub
 
 }  // namespace
 
-/// Half-widths of the widths' intervals are taken as independent.
+/// Treats the half-widths of the widths' intervals as independent.
 Rate CounterRates::flops() const {
   Rate sum;
   sum.counted = true;
@@ -75,7 +75,7 @@ std::optional<double> CounterRates::packed() const {
                                                           : std::nullopt;
 }
 
-/// What is not counted follows from the others, since the parts are 1 together.
+/// Computes an uncounted part from the others, since their sum is 1.
 std::optional<TopDown> CounterRates::top_down() const {
   const auto retiring = per_cycle(Quantity::retiring);
   const auto frontend = per_cycle(Quantity::frontend_bound);

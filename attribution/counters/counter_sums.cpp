@@ -15,7 +15,7 @@ namespace {
 constexpr double least_intervals = 4;
 constexpr double most_left = 0.25;
 
-/// More often than this no core of today does it, in a cycle; infinite: it is not known what it is.
+/// The most events that a core of today does in a cycle; infinite for an unknown event.
 double most_per_cycle(profile::CounterQuantity quantity) {
   using profile::CounterQuantity;
   constexpr double instructions = 10, flops = 64, accesses = 4, lines = 1, memory_lines = 0.25, wrong_branches = 0.1;
@@ -63,7 +63,7 @@ CounterSums::CounterSums(std::span<const profile::CounterRow> counters,
   }
 }
 
-/// Of a loop, or none, and each around it.
+/// Calls `take` for the loop `place`, if any, and each loop around it.
 template <class Take>
 void CounterSums::for_each_around(std::optional<std::size_t> place, Take take) const {
   for (std::size_t steps = 0; place && steps <= around_.size(); ++steps) {  // damaged data may go in a circle
@@ -72,7 +72,7 @@ void CounterSums::for_each_around(std::optional<std::size_t> place, Take take) c
   }
 }
 
-/// Is `place`, a loop or none, `loop` or inside it?
+/// True if `place`, a loop or none, is `loop` or inside it.
 bool CounterSums::is_in(std::optional<std::size_t> place, std::size_t loop) const {
   bool found = false;
   for_each_around(place, [&](std::size_t at) { found = found || at == loop; });
@@ -121,7 +121,7 @@ void CounterSums::add(const profile::ReadingRow& reading) {
   last = {reading.life, reading.running_ns, reading.counts, loop};
 }
 
-/// Makes the rates of some code.
+/// Computes the rates of some code.
 class CounterSums::Maker {
  public:
   Maker(const CounterSums& of, const Sums& sums, double elsewhere) : of_(of), sums_(sums), elsewhere_(elsewhere) {
@@ -152,7 +152,7 @@ class CounterSums::Maker {
   }
 
  private:
-  /// An average over the unit's groups: each was to count all the time, in turns.
+  /// The average over the unit's groups, each of which was to count all the time, in turns.
   template <class Of>
   [[nodiscard]] double seconds_of(const std::string& unit, Of value) const {
     double sum = 0;
@@ -170,7 +170,7 @@ class CounterSums::Maker {
   struct Found {
     double per_s = 0, variance = 0, degrees = 0, per_cycle = 0;
   };
-  /// A ratio estimate, and how its residuals scatter (Cochran, "Sampling Techniques", 6.4).
+  /// A ratio estimate with the variance of its residuals (Cochran, "Sampling Techniques", 6.4).
   [[nodiscard]] std::optional<Found> find(const profile::CounterRow& counter, std::size_t group,
                                           std::size_t position) const {
     const GroupSum& sum = sums_[group];
@@ -190,7 +190,7 @@ class CounterSums::Maker {
     return found;
   }
 
-  /// The sum of all events of the quantity that the unit counts.
+  /// The sum of all the unit's events of the quantity.
   [[nodiscard]] std::optional<Found> find_in(const std::string& unit, const profile::CounterRow& wanted) const {
     std::optional<Found> sum;
     for (std::size_t group = 0; group < of_.groups_.size(); ++group) {
@@ -213,12 +213,12 @@ class CounterSums::Maker {
     return sum;
   }
 
-  /// Counted in several groups, each time all of it.
+  /// True if several groups count the quantity, each one in full.
   [[nodiscard]] static bool is_shared(const profile::CounterRow& counter) {
     return counter.quantity == profile::CounterQuantity::cycles ||
            counter.quantity == profile::CounterQuantity::instructions;
   }
-  /// Of what is counted in several groups, by all of them together.
+  /// The estimate of the group with the most degrees of freedom, for a quantity in several groups.
   [[nodiscard]] std::optional<Found> find_best(const profile::CounterRow& counter, std::size_t group,
                                                std::size_t position) const {
     if (!is_shared(counter)) {
@@ -237,7 +237,8 @@ class CounterSums::Maker {
     return best;
   }
 
-  /// Of all units, by how long the code ran on each. What ran where it is not counted is too much to leave out.
+  /// The rate over all units, weighted by the time that the code ran on each. nullopt if more than a small part ran on
+  /// units that do not count it.
   [[nodiscard]] std::optional<CountedRate> rate_of(const profile::CounterRow& counter) const {
     constexpr double negligible = 0.02;
     CountedRate rate{counter.name, counter.quantity, 0, {}, 0};

@@ -30,7 +30,7 @@ constexpr double traps_a_cycle = 4;    // first access and first store of two th
 constexpr double least_quickness = 8;  // usual cycles that fit into a watch: it sees the slow ones as well
 constexpr double longest_silence = 4;  // mean times between two samples: one in e^4 is longer
 
-/// A figure with half of its 95 % interval as a part of it; or why there is none.
+/// A figure with half of its 95 % interval as a part of it; or the reason if there is none.
 struct Figure {
   double value = 0, error = 0;
   std::string unknown;
@@ -44,7 +44,7 @@ double wilson_upper(double k, double n) {
   return std::min(1.0, (p + z2 / (2 * n) + z95 * std::sqrt(p * (1 - p) / n + z2 / (4 * n * n))) / (1 + z2 / n));
 }
 
-/// From when to when a group exchanged, as far as its samples and a counter's readings tell.
+/// The period in which a group exchanged, as far as its samples and a counter's readings tell.
 struct Span {
   std::uint64_t begin_ns = 0, end_ns = 0;
   double usual_ns = 0;                 // mean time between two samples
@@ -86,11 +86,11 @@ Value median(std::vector<Value> values) {
   return *middle;
 }
 
-/// A watch ends after a few runs of owners, so that cycles of many runs are not seen to their end: were they left out,
-/// an irregular program would look regular. How many cycles there were that are unlike those that were seen:
-/// - takings after which the thread took the line no more, in as many runs as most cycles have;
-/// - those after which it did so elsewhere only, in runs for two cycles, to go there and to come back;
-/// - of those elsewhere that had fewer runs, the same part as of all that had enough, and all if none had.
+/// The number of cycles that are unlike the seen ones. A watch ends after a few runs of owners, so cycles of many runs
+/// are not seen to their end; leaving them out would make an irregular program look regular. It counts:
+/// - takings after which the thread did not take the line again, in as many runs as most cycles have;
+/// - takings after which it took the line only elsewhere, in runs for two cycles, to go there and to come back;
+/// - of those elsewhere with fewer runs, the same part as of those with enough, and all if none had enough.
 std::uint64_t unlike_cycles(std::span<const Ending> endings, std::uint32_t usual_runs) {
   std::uint64_t given_up = 0;
   std::uint64_t enough = 0;
@@ -109,13 +109,13 @@ std::uint64_t unlike_cycles(std::span<const Ending> endings, std::uint32_t usual
   return given_up + gone + cut_off * (gone + 1) / (enough + 1);
 }
 
-/// What holds for cycles that are alike: of all threads in one role at one instruction.
+/// Results from similar cycles: of all threads in one role at one instruction.
 struct Law {
   Followed all;
   double usual_ns = 0;                // of a cycle
   std::vector<ExchangeClock> clocks;  // good enough for a witness
 
-  /// Returns the index that the first of its cycles gets.
+  /// Returns the index of its first cycle.
   std::size_t add(Followed&& followed) {
     const std::size_t first = all.cycles.size();
     if (first == 0 && all.endings.empty()) {
@@ -141,7 +141,7 @@ struct Law {
   }
 };
 
-/// A thread at an instruction, and what the group's consumer is to it.
+/// A thread at an instruction, and its role for the group's consumer.
 struct Clockwork {
   std::uint32_t thread = 0;
   std::uint64_t ip = 0;  // behind the access
@@ -228,7 +228,7 @@ Counter::Counter(const CountInputs& in, std::span<const ExchangeGroup> groups)
   concurrently_for_each(laws.size(), [&](std::size_t i) { laws[i]->settle(); });
 }
 
-/// The consumer's first, and those with the most cycles first.
+/// The consumer's first, then those with the most cycles.
 std::vector<Clockwork> Counter::clockworks_of(std::size_t group) const {
   std::vector<Clockwork> works;
   for (const Own& own : own_[group]) {
@@ -244,8 +244,8 @@ std::vector<Clockwork> Counter::clockworks_of(std::size_t group) const {
   return works;
 }
 
-/// Cycles are only seen where there is an exchange. Watches of the same lines that saw none for as long as several
-/// cycles say that it comes and goes, while a counter goes on.
+/// True if the group exchanges all the time. Cycles are seen only during exchanges: watches of the same lines that saw
+/// none for as long as several cycles show that exchanges come and go, while a counter continues.
 bool Counter::exchanges_all_along(const ExchangeGroup& group, const Clockwork& work) const {
   const double least_ns = long_enough * work.law->usual_ns;
   const auto found = watches_of_.find(group.consumer);
@@ -268,7 +268,7 @@ bool Counter::exchanges_all_along(const ExchangeGroup& group, const Clockwork& w
   return lasted < least_long_watches || exchanging >= least_exchanging * lasted;
 }
 
-/// Groups of one thread often share a counter: its way is found once.
+/// The advance of a counter, found once: groups of one thread often share it.
 const std::optional<Advance>& Counter::way(const Clockwork& work, const ExchangeClock& clock) const {
   const auto [it, fresh] = ways_.try_emplace({work.thread, work.ip, clock.word, clock.step});
   if (fresh) {
@@ -280,15 +280,15 @@ const std::optional<Advance>& Counter::way(const Clockwork& work, const Exchange
   return it->second;
 }
 
-/// Steps that a counter made before it was read for the first time.
+/// Steps of a counter before its first reading.
 struct Before {
   double steps = 0, error = 0;
   double ns = 0;  // of the span
 };
 
-/// Where a counter counts up from 0, its first value says it: a number that happened to be there would hardly be as
-/// small. It went with exchanges if the group has exchanged for as long as the thread is there, as its samples tell;
-/// with hardly a sample it may have been so or not.
+/// If a counter counts up from 0, its first value gives the earlier steps; a random value would hardly be as small.
+/// These steps went with exchanges if samples show that the group has exchanged since the thread began. With hardly any
+/// samples they may or may not have.
 Before before(const Advance& way, const Span& span, const profile::ThreadRow* thread) {
   const bool from_zero = way.before >= 0 && way.before <= way.steps;
   if (!from_zero || thread == nullptr || thread->begin_ns > span.begin_ns) {
@@ -317,7 +317,7 @@ Figure Counter::by_clock(const ExchangeGroup& group, std::uint32_t thread, const
   if (unseen_ns > most_unseen * seen_ns) {
     return unknown("the counter that goes on with the exchanges was read in too small a part of the time");
   }
-  // Readings of something else in between would make each way back to the counter count.
+  // Readings of another variable in between would add a false advance with each return to the counter.
   if (way->lost_ns > 0 && std::abs(way->steps - way->net) > most_detour * way->steps) {
     return unknown("the counter that goes on with the exchanges begins anew, or is not one all the time");
   }
@@ -326,21 +326,21 @@ Figure Counter::by_clock(const ExchangeGroup& group, std::uint32_t thread, const
   }
   const double unseen = way->steps * unseen_ns / seen_ns;
   const double steps = early.steps + way->steps + unseen;
-  // What was not seen may be as much again, or nothing, and more where the counter goes by fits and starts.
+  // The unseen steps may be none, or twice as many, and more if the counter advances unevenly.
   const double margin = way->steps / seen_ns * (span.after_ns + (early.ns > 0 ? 0 : span.before_ns)) / 2;
   const double missed =
       std::hypot(unseen + margin, early.error, z95 * std::sqrt(way->unevenness * std::max(unseen_ns, 0.0)));
   const double irregular =
       wilson_upper(static_cast<double>(clock.cycles - clock.alike), static_cast<double>(clock.cycles));
-  // An odd cycle may be the program's, or an exchange that was missed while watchpoints were moved: the one says the
-  // mean, the other what is usual.
+  // An odd cycle may be the program's, or an exchange that was missed while watchpoints were moved. The mean fits the
+  // first case, the usual value the second.
   const double between = (clock.usual + clock.exchanges) / 2;
   const double off = std::abs(clock.usual - clock.exchanges) / 2 / between;
   return {steps * between, std::hypot(irregular + off, missed / steps), ""};
 }
 
-/// What counts how long a thread waits may go on regularly while it is watched and otherwise not: where words would
-/// have different counts, none is believed.
+/// Rejects all counters if their counts differ. A word that counts a thread's waiting may advance regularly only while
+/// it is watched.
 Figure Counter::by_counter(const ExchangeGroup& group, const Clockwork& work) const {
   Figure first =
       unknown("no counter in registers or on the stack goes on by the same step from one exchange to the next");
@@ -373,7 +373,7 @@ Figure Counter::by_counter(const ExchangeGroup& group, const Clockwork& work) co
   return *found;
 }
 
-/// Where an exchange takes far longer than its traps, it goes on by time nearly as if it were not watched.
+/// If an exchange takes far longer than its traps, time advances it nearly as if it were not watched.
 Figure Counter::by_time(const ExchangeGroup& group, const Clockwork& work) const {
   const double traps_ns = traps_a_cycle * in_.trap_cost_ns;
   const double usual_ns = work.law->usual_ns;
@@ -406,7 +406,7 @@ Figure Counter::by_time(const ExchangeGroup& group, const Clockwork& work) const
   const double spread = z95 * std::sqrt(squares * n / (n - 1)) / exchanges;
   const Span span =
       span_of(group, row(group.consumer), work.own.front().begin().time_ns(), work.own.back().end().time_ns());
-  // What a trap delays is known to about itself.
+  // The delay by a trap is known only to about its own length.
   return {rate * span.length_ns(),
           std::hypot(spread, (span.before_ns + span.after_ns) / span.length_ns()) + traps_ns * n / ns, ""};
 }

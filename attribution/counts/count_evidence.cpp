@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint64_t stray = 20;  // a line with so many times fewer samples than the mean, and no communication
 
-/// All that one consumer does at some of its instructions.
+/// One consumer's accesses at some of its instructions.
 struct Pool {
   std::set<std::uint64_t> instructions;
   LineSamples lines;
@@ -31,7 +31,7 @@ void add_time(SiteSamples& into, std::uint64_t samples, std::uint64_t first_ns, 
   }
 }
 
-/// Watches that another thread's samples opened have drawn the consumer's lines, too.
+/// Adds watches on the consumer's lines that other threads' samples opened.
 void add_found_by_others(Pool& pool, std::uint32_t consumer, std::span<const profile::WatchRow> watches) {
   std::uint32_t last = UINT32_MAX;
   for (const SeenAt& at : pool.seen) {
@@ -65,7 +65,7 @@ Sites sites_of(std::span<const profile::WatchRow> watches, std::span<const Owner
       if (pool.seen.empty()) {
         pool.instructions.insert(seen.consumer.instruction);
       }
-      // Where the consumer has the line: processes map memory apart.
+      // The line's address in the consumer: processes map memory at different addresses.
       if (pool.seen.empty() || pool.seen.back().seen->consumer.line != seen.consumer.line) {
         pool.exchanged.insert(seen.consumer.line);
       }
@@ -86,7 +86,7 @@ Sites sites_of(std::span<const profile::WatchRow> watches, std::span<const Owner
   return sites;
 }
 
-/// A clock's interrupt is blamed on the wrong access once in a while: such lines are left out.
+/// Leaves out lines of misattributed samples: a clock's interrupt is sometimes blamed on the wrong access.
 void drop_strays(Pool& pool) {
   std::uint64_t all = 0;
   for (const auto& [line, count] : pool.lines) {
@@ -109,8 +109,7 @@ void join(Pool& into, Pool& from) {
   from = Pool{};
 }
 
-/// Instructions of one thread that access the same lines, or lines between each other's, belong together: each line is
-/// to be counted once.
+/// Joins instructions of one thread that access the same or interleaved lines, so that each line is counted once.
 std::vector<Pool> joined(std::vector<Pool> pools) {
   std::sort(pools.begin(), pools.end(),
             [](const Pool& a, const Pool& b) { return a.lines.begin()->first < b.lines.begin()->first; });
@@ -163,7 +162,7 @@ void split_by_cluster(std::uint32_t consumer, Pool pool, std::vector<ExchangeGro
   }
 }
 
-/// Groups of one distance and of the same instructions, of whichever threads, tell together how long their sweeps are.
+/// Groups with one distance and the same instructions, of any threads, determine their sweeps' length together.
 void share_lengths(std::vector<ExchangeGroup>& groups) {
   std::map<std::pair<std::uint64_t, std::set<std::uint64_t>>, std::vector<LineCluster*>> alike;
   for (ExchangeGroup& group : groups) {
@@ -185,7 +184,7 @@ struct Takings {
   std::vector<Taking> all;
   std::uint32_t runs = 0;
 };
-/// Into `result`, whose memory is used again.
+/// Fills `result` and reuses its memory.
 void find_takings(const TrapIndex& index, std::uint32_t watch, std::uint32_t opener, std::uint32_t thread,
                   Takings& result) {
   result.all.clear();

@@ -41,8 +41,8 @@ std::map<std::uint64_t, CountedLine> counted_lines(const ExchangeGroup& group) {
   return lines;
 }
 
-/// Lines are passed through in order and those that are seen fall on them nearly as if drawn one by one from equal
-/// parts: what neighbours have in common tells how much lies between them.
+/// Lines are visited in order, and the seen ones are nearly a random choice from equal parts: the differences of
+/// neighbours give the variance between them.
 CountGroup::Part CountGroup::part_of(const std::map<std::uint32_t, double>& seen) const {
   Part part;
   double between = 0;
@@ -60,7 +60,7 @@ CountGroup::Part CountGroup::part_of(const std::map<std::uint32_t, double>& seen
     last = p;
   }
   const double not_seen = std::max(0.0, 1 - static_cast<double>(lines.size()) / std::max(all_lines, 1.0));
-  // Few watches that are all alike may be so by chance.
+  // A few watches may be alike by chance.
   const double n = watches + prior_watches;
   const double odd = prior_watches / 2 / n;
   part.variance = within + not_seen * between + odd * (1 - odd) * prior_watches / n / std::max(watches, 1.0);

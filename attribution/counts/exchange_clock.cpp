@@ -12,7 +12,7 @@ namespace {
 
 constexpr auto stack_pointer = static_cast<std::size_t>(Register::rsp);
 
-/// Whole steps in a distance; nullopt: none, or backwards.
+/// The number of whole steps in a distance; nullopt: no whole number, or backwards.
 std::optional<double> steps_in(std::int64_t distance, std::int64_t step) {
   if (distance == INT64_MIN || distance % step != 0 || distance / step < 0) {
     return std::nullopt;
@@ -21,14 +21,14 @@ std::optional<double> steps_in(std::int64_t distance, std::int64_t step) {
   return static_cast<double>(steps);
 }
 
-/// Words that are known at both ends of a cycle are those below.
+/// The number of words known at both ends of a cycle: those with lower indices.
 std::size_t words_of(const Cycle& cycle) {
   const Standing begin = cycle.begin();
   const Standing end = cycle.end();
   return begin.stack() == end.stack() ? std::min(begin.words(), end.words()) : 0;
 }
 
-/// words_of() each cycle.
+/// words_of() for each cycle.
 std::vector<std::size_t> known_words(std::span<const Cycle> cycles) {
   std::vector<std::size_t> known;
   known.reserve(cycles.size());
@@ -38,7 +38,7 @@ std::vector<std::size_t> known_words(std::span<const Cycle> cycles) {
   return known;
 }
 
-/// The words that are not the same at all traps at the cycles' instruction: others are no clocks.
+/// The words that change between traps at the cycles' instruction: others are no clocks.
 std::vector<bool> moving_words(std::span<const Cycle> cycles) {
   std::vector<bool> moves(state_words, false);
   const TrapStates* last = nullptr;
@@ -51,20 +51,20 @@ std::vector<bool> moving_words(std::span<const Cycle> cycles) {
   return moves;
 }
 
-/// How far a known word has moved.
+/// The change of a known word in a cycle.
 std::int64_t distance(const Cycle& cycle, std::size_t word) {
   return static_cast<std::int64_t>(cycle.end().word(word) - cycle.begin().word(word));
 }
 
-/// What a word did in a cycle.
+/// The change of a word in a cycle.
 struct Kind {
   std::int64_t distance = 0;
   std::uint32_t exchanges = 0;
   auto operator<=>(const Kind&) const = default;
 };
 
-/// The kinds of a word's cycles that may be the most frequent one. What has more than a third of all is among the two
-/// that are left (Misra and Gries, "Finding repeated elements", 1982).
+/// Candidates for the most frequent kind of a word's cycles. A kind with more than a third of all is among the two that
+/// remain (Misra and Gries, "Finding repeated elements", 1982).
 class Poll {
  public:
   void vote(const Kind& kind) {
@@ -87,7 +87,7 @@ class Poll {
     }
     --votes_[0], --votes_[1], ++withdrawn_;
   }
-  /// No kind has more cycles.
+  /// An upper limit of the cycles of any kind.
   [[nodiscard]] std::uint64_t most() const { return std::max(votes_[0], votes_[1]) + withdrawn_; }
   [[nodiscard]] std::uint64_t cycles() const { return cycles_; }
   [[nodiscard]] const std::array<Kind, 2>& kinds() const { return kinds_; }
@@ -98,7 +98,7 @@ class Poll {
   std::uint64_t cycles_ = 0, withdrawn_ = 0;
 };
 
-/// As many steps as most cycles have, each with as many exchanges.
+/// True for a whole number of usual steps, each with the usual exchanges.
 bool is_multiple(const Kind& kind, const Kind& usual) {
   const auto steps = usual.distance != 0 ? steps_in(kind.distance, usual.distance) : std::nullopt;
   return steps && *steps >= 1 && kind.exchanges == *steps * usual.exchanges;
@@ -109,8 +109,7 @@ bool is_alike(const Cycle& cycle, const ExchangeClock& clock) {
   return is_multiple({distance(cycle, clock.word), cycle.exchanges}, usual);
 }
 
-/// The distance that most cycles have, and the exchanges in most of them. Of kinds that are equally frequent, the
-/// least.
+/// The distance of most cycles, and the exchanges of most of them. Among equally frequent kinds, the least.
 ExchangeClock most_frequent(std::size_t word, const Poll& poll, std::span<const Cycle> cycles,
                             std::span<const std::size_t> known) {
   std::array<std::uint64_t, 2> counts{};
@@ -130,7 +129,7 @@ ExchangeClock most_frequent(std::size_t word, const Poll& poll, std::span<const 
   return clock;
 }
 
-/// Exchanges a step, over all cycles that moved by whole steps.
+/// Exchanges a step, over all cycles with whole steps.
 double exchanges_a_step(const ExchangeClock& clock, std::span<const Cycle> cycles) {
   double steps = 0;
   double exchanges = 0;
@@ -144,7 +143,7 @@ double exchanges_a_step(const ExchangeClock& clock, std::span<const Cycle> cycle
   return exchanges / steps;
 }
 
-/// The stack pointer of most.
+/// The most frequent stack pointer.
 std::uint64_t usual_frame(std::span<const Standing> standings) {
   std::map<std::uint64_t, std::size_t> tally;
   for (const Standing& standing : standings) {
@@ -170,12 +169,12 @@ std::int64_t distance(const Reading& from, const Reading& to) {
   return static_cast<std::int64_t>(to.value - from.value);
 }
 
-/// Steps from one to the other, forwards or backwards.
+/// Steps between two readings, forwards or backwards.
 double progress(const Reading& from, const Reading& to, const ExchangeClock& clock) {
   return static_cast<double>(distance(from, to)) / static_cast<double>(clock.step);
 }
 
-/// Variance of the steps in a time, by how unlike they are from one reading to the next; per ns.
+/// Variance of the steps for each ns, from the differences between successive readings.
 double unevenness(const ExchangeClock& clock, std::span<const Reading> readings, double steps_a_ns) {
   double squares = 0;
   double all_ns = 0;
@@ -189,7 +188,7 @@ double unevenness(const ExchangeClock& clock, std::span<const Reading> readings,
   return all_ns > 0 ? squares / all_ns : 0;
 }
 
-/// Do readings at another instruction lie between those of `own`, which are by time?
+/// True if readings at another instruction lie between those of `own`, which are by time.
 bool agrees(const ExchangeClock& clock, std::span<const Reading> own, std::span<const Reading> other) {
   constexpr std::size_t least_between = 3;
   std::size_t between = 0;

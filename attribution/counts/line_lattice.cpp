@@ -25,17 +25,17 @@ std::uint64_t usual_gap(std::span<const Entry> entries) {
   return *middle;
 }
 
-/// Exponential gaps at both ends, each with the standard deviation of one part in n; twice that.
+/// Two standard deviations of the range's length, as a part: exponential gaps at both ends, each with 1/n.
 double range_error(double samples) { return 2 * std::sqrt(2.0) / samples; }
 
-/// Lines from the first to the last that was seen.
+/// The number of lines from the first to the last one seen.
 double reach_of(const LineCluster& cluster) {
   const std::uint64_t steps = cluster.distance != 0 ? (cluster.last - cluster.first) / cluster.distance : 0;
   return static_cast<double>(steps) + 1;
 }
 
-/// Bytes between two samples, of those next to the first of a range of entries: where a part of the lines takes less
-/// time than others, samples are rarer there.
+/// The mean distance of samples at one end of a range of entries, bytes: if some lines take less time than others,
+/// samples are rarer there.
 template <typename Iterator>
 double end_gap(Iterator first, Iterator end) {
   constexpr double enough = 8;  // samples
@@ -48,9 +48,8 @@ double end_gap(Iterator first, Iterator end) {
   return bytes / std::max(1.0, samples - 1);
 }
 
-/// How far the part of the samples up to a line is off from the part of the lines, at most, in units of what it is by
-/// chance (Kolmogorov and Smirnov). Where some lines take less time than others, there may be more such beyond the
-/// last.
+/// The greatest difference between the samples' and the lines' cumulative parts, in units of its chance value
+/// (Kolmogorov and Smirnov). If some lines take less time than others, there may be more such lines beyond the last.
 double unevenness(std::span<const Entry> entries, double samples) {
   const auto range = static_cast<double>(entries.back().first - entries.front().first);
   double below = 0;
@@ -76,8 +75,8 @@ LineCluster cluster_of(std::span<const Entry> entries) {
   if (entries.size() == 1) {
     return cluster;
   }
-  // The first and the last of the lines may not have been sampled: by chance each end lacks as many lines as lie
-  // between two samples there (the "German tank problem").
+  // The first and the last lines may not have been sampled: on average each end lacks as many lines as lie between two
+  // samples there (the "German tank problem").
   const double seen = reach_of(cluster);
   const auto distinct = static_cast<double>(entries.size());
   const bool all = distinct == seen && samples > 3 * seen;
@@ -88,14 +87,14 @@ LineCluster cluster_of(std::span<const Entry> entries) {
   const double expected = cluster.lines * -std::expm1(-samples / cluster.lines);
   cluster.even =
       cluster.even && distinct >= least_part * expected && distinct <= std::max(most_part * expected, expected + 2);
-  // Few lines may share a wider distance by chance.
+  // A few lines may share a wider distance by chance.
   const double chance = std::exp2(1 - distinct);
   const double error = std::max(range_error(samples), 2 * std::hypot(before, after) / cluster.lines);
   cluster.error = all ? chance : error * std::max(1.0, unevenness(entries, samples)) + chance;
   return cluster;
 }
 
-/// Would samples of so many lines reach no further than these, in more than one of forty cases?
+/// True if samples of so many lines would reach no further than these in more than one of forty cases.
 bool may_be(double lines, const LineCluster& cluster) {
   const double n = cluster.samples;
   const double part = std::min(1.0, reach_of(cluster) / lines);
@@ -106,8 +105,8 @@ struct Length {
   double lines = 0, error = 0;  // as in LineCluster
 };
 
-/// n points that are drawn from a length L reach r far with a likelihood in proportion to (L - r) / L^n. The mean and
-/// the spread of L when all sweeps are L long, before which each length was as likely as any other.
+/// The mean and the spread of a common length L of all sweeps, with a uniform prior. n points from a length L reach r
+/// far with a likelihood in proportion to (L - r) / L^n.
 Length common_length(std::span<LineCluster* const> clusters, double widest, double samples) {
   constexpr int parts = 2000;
   const double end = widest * (1 + 40 / samples);  // beyond, L is less likely by e^-40 and a few factors
@@ -159,7 +158,7 @@ void share_length(std::span<LineCluster*> clusters) {
     widest = std::max(widest, reach_of(*cluster));
   }
   const double mean = std::round(lines / samples);
-  // Each tells of the mean as well as its own samples do.
+  // The error is that of the mean, from all clusters' samples.
   const double error = std::sqrt(static_cast<double>(clusters.size())) * range_error(samples);
   if (clusters.size() < 2 || widest > mean * (1 + error)) {
     return;

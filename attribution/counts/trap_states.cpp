@@ -26,7 +26,7 @@ std::uint32_t TrapStates::add(const profile::TrapRow& trap) {
   return row;
 }
 
-/// The words that are not as in the first row, a bit each.
+/// A bit for each word that differs from the first row.
 std::uint64_t TrapStates::changed(const Words& words) const {
   std::uint64_t changed = 0;
   for (std::size_t i = 0; i < state_words; ++i) {
@@ -35,7 +35,7 @@ std::uint64_t TrapStates::changed(const Words& words) const {
   return changed;
 }
 
-/// To its column, which it gets if it has none.
+/// Adds the value to the word's column, which it makes if necessary.
 void TrapStates::add(std::size_t index, std::uint64_t value) {
   if (is_constant(index)) {
     column_of_[index] = static_cast<std::uint8_t>(columns_.size());

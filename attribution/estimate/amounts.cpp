@@ -17,7 +17,7 @@ constexpr double z95 = 1.959963984540054;
 constexpr double prior_watches = 4;
 constexpr double least_counted = 0.95;  // of what was seen of an amount, for its count to be known
 
-/// What the samples of the profile count, and how much of it there is: no amount can be more.
+/// The unit of the profile's samples, and their total, which no amount can exceed.
 struct Totals {
   ByUnit<double> weight;
   bool has_time = true;  // costs are known
@@ -43,7 +43,7 @@ struct StratumSums {
   double y = 0, y2 = 0, xy = 0;
 };
 
-/// Variance of X R by which samples were watched.
+/// Variance of X R from the choice of watched samples.
 double second_phase(const Stratum& s, const StratumSums& sums) {
   if (s.watched_weight <= 0) {
     return 0;
@@ -54,20 +54,20 @@ double second_phase(const Stratum& s, const StratumSums& sums) {
   const double residuals = std::max(0.0, sums.y2 - 2 * ratio * sums.xy + ratio * ratio * s.watched_weight2);
   const double mean_ns = s.watched_weight / n;
   const double p = (n * std::clamp(ratio, 0.0, 1.0) + 2) / (n + 4);
-  // Where one event stands for several, so does one that might have been seen.
+  // If one event represents several, so does a possible unseen one.
   const double event = sums.xy > 0 ? std::max(1.0, sums.y2 / sums.xy) : 1;
   const double spread = (residuals / (mean_ns * mean_ns) + prior_watches * p * (event - p)) / (n - 1 + prior_watches);
   return total * total * spread / n;
 }
 
-/// What an amount has of one thread's time, in the strata in which it has any.
+/// An amount's part in one thread's time, over its strata.
 struct ThreadPart {
   double cost = 0;              // sum of X R
   double own = 0;               // sum of R^2 X2, X2 being the sum of squared weights
   double ratio_x2 = 0, x2 = 0;  // sum of R X2, of X2
 };
 
-/// Variance by which samples there are.
+/// Variance from the choice of samples.
 double first_phase(const ThreadPart& part, const SampledTime& thread) {
   if (thread.ns <= 0) {
     return part.own;
@@ -76,7 +76,7 @@ double first_phase(const ThreadPart& part, const SampledTime& thread) {
   return std::max(0.0, part.own - 2 * rho * part.ratio_x2 + rho * rho * std::max(thread.ns2, part.x2));
 }
 
-/// The count of one amount: of each group of communications, the part that the amount has of what was seen of it.
+/// The count of one amount: the sum of its parts in each group of communications.
 class CountSums {
  public:
   CountSums() = default;
@@ -140,18 +140,18 @@ class CountSums {
     return sum;
   }
   std::map<std::uint32_t, ByLine> seen_;  // by group
-  // Communications come by watch, and many of one place after another.
+  // Communications come by watch, and many of one place in succession.
   double* latest_ = nullptr;  // what is seen of it
   CountTable::Place latest_place_;
 };
 
-/// How much time of an amount there may be although its estimate is 0, nanoseconds.
+/// Upper limits of an amount with the estimate 0, nanoseconds.
 struct ZeroLimits {
   double unwitnessed = 0;  // none of it was seen
   double witnessed = 0;    // some was, by watches that stand for no time: the pair does share lines, wherever that is
 };
 
-/// One amount as it grows: contributions of one watch are put together before they are squared.
+/// One growing amount. Adds up the contributions of one watch before squaring them.
 class AmountSums {
  public:
   void add(const Summand& summand, const Expansion& expansion) {
@@ -175,7 +175,7 @@ class AmountSums {
     }
   }
 
-  /// `limits`: of an amount that comes to nothing.
+  /// `limits`: used if the amount is 0.
   [[nodiscard]] Amount finish(const Expansion& expansion, const Totals& totals, const ZeroLimits& limits) {
     close_watch();
     const double unseen_ns = detections_ > 0 ? limits.witnessed : limits.unwitnessed;
@@ -265,7 +265,7 @@ class AmountSums {
       part.x2 += x2;
     }
     for (const auto& [thread, part] : threads) {
-      // Strata of several threads have no one thread's time to share, and events that are counted share none.
+      // Strata of several threads do not share one thread's time, and counted events share none.
       const bool shares = is_time(unit) && thread < expansion.threads.size();
       sum.variance += first_phase(part, shares ? expansion.threads[thread] : SampledTime{});
     }
@@ -291,11 +291,11 @@ Pair core_pair(const SeenCommunication& seen) { return {seen.producer.cpu, seen.
 
 namespace {
 
-/// The most that a known partner may have of what was not seen, by whom a matrix files consumers under.
+/// The limits of unseen communication with known partners, by the consumers of a matrix.
 class UnseenOfConsumers {
  public:
   explicit UnseenOfConsumers(const Expansion& expansion) : limits_(expansion.unseen ? &*expansion.unseen : nullptr) {}
-  /// A thread that `consumer` stands for: it, or for a processor one that consumed there.
+  /// Adds a thread of `consumer`: the thread itself, or, for a processor, one that consumed there.
   void add(std::uint32_t consumer, ThreadId thread) {
     const std::pair key{consumer, thread.value};
     if (limits_ == nullptr || (!known_.empty() && key == latest_)) {
@@ -327,7 +327,7 @@ class UnseenOfConsumers {
   std::map<std::uint32_t, Limits> sums_;
 };
 
-/// A matrix as it grows.
+/// A growing matrix.
 class MatrixSums {
  public:
   MatrixSums(const Expansion& expansion, PairOf pair_of)
@@ -398,7 +398,7 @@ Matrix matrix_of(std::span<const Contribution> contributions, const Expansion& e
 
 namespace {
 
-/// All pairs as one: a matrix of one cell, or of none.
+/// Maps all pairs to one: the matrix has one cell or none.
 Pair any_pair(const SeenCommunication& seen) { return {0, seen.producer.thread == seen.consumer.thread ? 0U : 1U}; }
 
 }  // namespace

@@ -9,7 +9,7 @@ void Censoring::add(const Evidence& evidence, std::span<const Contribution> char
   Looks& looks = looks_[evidence.stratum];
   looks.all += evidence.weight;
   const bool late = std::all_of(charged.begin(), charged.end(), [&](const Contribution& c) {
-    // A consumer that is only expected is the sample: it was told by the store.
+    // An expected consumer is the sample itself: only the store counts.
     return std::max(c.seen->producer.time_ns, c.seen->consumer.time_ns) > evidence.brief_until_ns;
   });
   late_.insert(late_.end(), charged.size(), late);
@@ -28,8 +28,8 @@ void Censoring::add(const Evidence& evidence, std::span<const Contribution> char
   }
 }
 
-/// What comes late for each nanosecond that comes early. One line more is taken to be early: of n, X of them early,
-/// (n - X) / (X + 1) is right on average where (n - X) / X is too high, or infinite (Chapman).
+/// The late communication for each nanosecond of early one. Assumes one more early line: of n lines with X early ones,
+/// (n - X) / (X + 1) is right on average, while (n - X) / X is too high, or infinite (Chapman).
 double Censoring::Timing::ratio() const {
   double early = 0;
   double late = 0;
@@ -57,7 +57,7 @@ Censoring::Factors Censoring::factors(std::uint32_t stratum, const Stratum& of) 
   if (looks.all <= by_early * looks.lasting) {
     return {1, looks.lasting > 0 ? looks.all / looks.lasting : 1};
   }
-  // The long ones have seen their part of what came late.
+  // The long watches have seen their part of the late communication.
   return {1 + (by_early - 1) * (1 - looks.lasting / looks.all), 1};
 }
 

@@ -33,7 +33,7 @@ std::optional<Unseen> unseen_of(const std::optional<UnseenLimits>& limits) {
   return result;
 }
 
-/// Whether what two threads access lies in one lock or condition variable of the C library, by its fields.
+/// Tells if both accesses lie in one lock or condition variable of the C library, by their fields.
 class InsideLocks {
  public:
   explicit InsideLocks(DataObjects& objects) : objects_(objects) {}
@@ -55,8 +55,8 @@ class InsideLocks {
  private:
   static constexpr std::uint64_t largest_lock = 56;  // pthread_rwlock_t
 
-  /// The path up to what the library hides: "queue.mutex._M_mutex.__data", or "queue.mutex", as unions are. Empty: the
-  /// object is a lock, or its fields are not known.
+  /// The path up to the library's hidden fields: "queue.mutex._M_mutex.__data", or "queue.mutex" for unions. Empty: the
+  /// object is a lock itself, or its fields are not known.
   std::string lock_at(const DataRef& data) {
     constexpr std::string_view insides = "__data";
     std::string path = objects_.field(data.object, data.offset);
@@ -70,7 +70,7 @@ class InsideLocks {
   std::map<std::tuple<std::uint32_t, std::uint64_t, std::uint64_t>, bool> known_;
 };
 
-/// Sums up what each watch saw of heap blocks. Contributions come by watch.
+/// Sums each watch's observations of heap blocks. Contributions come by watch.
 class BlockSightings {
  public:
   void add(std::uint32_t block, const Contribution& c, double cost) {
@@ -103,7 +103,7 @@ class BlockSightings {
   std::vector<BlockSighting> sightings_;
 };
 
-/// Blocks of one allocation site that behave differently become objects of their own.
+/// Makes objects of their own from blocks of one allocation site that behave differently.
 void tell_apart(std::vector<BlockSighting> sightings, DataObjects& objects) {
   std::map<std::uint32_t, std::vector<std::uint32_t>> sites;  // object -> its blocks
   std::map<std::uint32_t, std::vector<BlockSighting>> seen;
@@ -189,7 +189,7 @@ Communication CommunicationFiler::file(const CommunicationInputs& inputs) {
     }
     result.invalidations = invalidation_matrix(inputs.timelines);
   };
-  concurrently(add_up, [&] {  // what asks for code and data stays on this thread
+  concurrently(add_up, [&] {  // questions about code and data stay on this thread
     lines.find_call_paths(view_, stacks_);
     by_object.find_offsets();
   });

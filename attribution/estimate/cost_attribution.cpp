@@ -21,7 +21,7 @@ double weight_of(const Evidence& evidence, const AccessPoint& point) {
   return point.weight() * evidence.duration_weight(point.time_ns);
 }
 
-/// By thread other than the sampled one, its first access that certainly would have been seen, else its first.
+/// By thread other than the sampled one: its first access that was certain to be seen, else its first.
 std::map<std::uint32_t, const AccessPoint*> observers(const Evidence& evidence) {
   std::map<std::uint32_t, const AccessPoint*> result;
   for (const AccessPoint& point : evidence.accesses) {
@@ -36,8 +36,8 @@ std::map<std::uint32_t, const AccessPoint*> observers(const Evidence& evidence) 
   return result;
 }
 
-/// The next access of another thread that `wanted` accepts: of that thread's run the first that certainly would have
-/// been seen, else its first. nullptr: none came.
+/// The next access of another thread that `wanted` accepts: in that thread's run the first one that was certain to be
+/// seen, else its first. nullptr: there is none.
 template <class Wanted>
 const AccessPoint* next_partner(const Evidence& evidence, Wanted wanted) {
   const AccessPoint* found = nullptr;
@@ -55,8 +55,8 @@ const AccessPoint* next_partner(const Evidence& evidence, Wanted wanted) {
   return found;
 }
 
-/// Was the sample a store to a line that nobody but its thread is seen to store to? Then its time went into taking the
-/// line from its readers, which is no communication (to the readers it is, but that time is theirs).
+/// True if the sample was a store to a line to which only its thread stores. Its time then went into taking the line
+/// from its readers. For the readers this is communication, but the time is theirs.
 bool only_invalidates(const Evidence& evidence) {
   return evidence.sampled == AccessKind::store && evidence.interrupted.empty() &&
          std::all_of(evidence.communications.begin(), evidence.communications.end(),
@@ -67,14 +67,14 @@ bool stored_by_another(const Evidence& evidence, const AccessPoint& point) {
   return point.thread != evidence.thread && stores(point.kind);
 }
 
-/// 1 / the probability that a thread was armed that stores to the line.
+/// 1 / the probability that a thread that stores to the line was armed.
 double storer_weight(const Evidence& evidence) {
   const double armed = evidence.arming.chance(evidence.storers);
   return armed > 0 ? 1 / armed : 1;
 }
 
-/// The communication that the sampled thread's next access makes, where the watch ended before that came: once another
-/// thread has stored, it is certain that it will be one.
+/// Adds the communication of the sampled thread's next access, if the watch ended before it: after another thread's
+/// store it is certain to be one.
 void expect_successor(const Evidence& evidence, std::uint32_t watch, Estimate& out) {
   const auto last = std::find_if(evidence.accesses.rbegin(), evidence.accesses.rend(),
                                  [&](const AccessPoint& point) { return stored_by_another(evidence, point); });
@@ -86,7 +86,7 @@ void expect_successor(const Evidence& evidence, std::uint32_t watch, Estimate& o
   }
 }
 
-/// What charge_communications() does with a sample that counts accesses.
+/// charge_communications() for a sample that counts accesses.
 void charge_successor(const Evidence& evidence, std::uint32_t watch, Estimate& out) {
   const auto own = own_return(evidence);
   const bool taken = std::any_of(evidence.accesses.begin(), own,
@@ -129,7 +129,7 @@ void charge_communications(const Evidence& evidence, std::uint32_t watch, Estima
     }
     return;
   }
-  // Where not all threads were armed, a watch in which the line's users were stands for those in which they were not.
+  // If not all threads were armed, a watch that armed the line's users also represents those that did not.
   const double armed = evidence.arming.chance(any_own ? evidence.storers : evidence.visitors);
   const double unarmed_weight = armed > 0 ? 1 / armed : 1;
   double total = 0;

@@ -12,15 +12,16 @@
 namespace crosstalk::attribution {
 namespace {
 
-/// Did other threads fill the watch before anything could be charged? What a sample counts for is decided when its
-/// thread comes back.
+/// True if other threads filled the watch before anything could be charged. The sampled thread's return decides the
+/// value of a counting sample.
 bool filled(const Evidence& evidence) {
   return evidence.watch != nullptr && evidence.watch->close == profile::CloseReason::full && loads(evidence.sampled) &&
          (!is_count(evidence.unit) || own_return(evidence) == evidence.accesses.end());
 }
 
-/// On a line that is known to be exchanged, a watch that was full of reads before the next store was read says nothing:
-/// those that saw the end stand for it. Other strata may hold lines that nobody stores to, whose watches are decided.
+/// Gives the weight of undecided watches to decided ones, on lines that are known to be exchanged. A watch that was
+/// full of reads before the next store was read is undecided. Other strata may hold lines without stores, whose watches
+/// are decided.
 void weigh_decided_for_undecided(Estimate& estimate, const std::map<std::uint32_t, double>& undecided) {
   for (Contribution& c : estimate.contributions) {
     const auto found = undecided.find(c.stratum);
@@ -36,18 +37,17 @@ void weigh_decided_for_undecided(Estimate& estimate, const std::map<std::uint32_
 struct ThreadWeight {                    // in one unit
   double seen = 0, late = 0, limit = 0;  // seen, late: what is charged
 
-  /// The part of what was seen that there is room for.
+  /// The part of the seen charges that fits the limit.
   [[nodiscard]] double fits_of_seen() const { return limit > 0 && seen > limit ? limit / seen : 1; }
-  /// The part of what came too late to be seen that there is room for besides.
+  /// The part of the charges for late communication that also fits the limit.
   [[nodiscard]] double fits_of_late() const {
     return limit > 0 && seen + late > limit ? std::clamp((limit - seen) / late, 0.0, 1.0) : 1;
   }
 };
 
-/// Scales down what is charged to more than there is of a thread's time; `thread_of` says whose a contribution is. What
-/// was too late to be seen goes first: how late communication comes is taken to be the same on all lines, and where it
-/// is not (one line waits for a thread that has no processor), others would be charged for it at the expense of that
-/// one.
+/// Scales charges down to a thread's time; `thread_of` returns the thread of a contribution. Cuts charges for late
+/// communication first: their estimate assumes the same delays on all lines. If one line waits for a thread without a
+/// processor, the other lines' late charges would otherwise displace its seen ones.
 template <class ThreadOf>
 void keep_within(std::vector<Contribution>& contributions, std::span<const Stratum> strata, profile::WeightUnit unit,
                  std::map<std::uint32_t, ThreadWeight> threads,  // NOLINT(performance-unnecessary-value-param): changed
@@ -70,9 +70,9 @@ void keep_within(std::vector<Contribution>& contributions, std::span<const Strat
   }
 }
 
-/// No thread's samples in strata of its own stand for more than all its samples there, and no thread has consumed for
-/// longer than it ran, or more often than it accessed anything: what is seen of others is charged to them by chance,
-/// too.
+/// Limits charges to the samples. A thread's samples in strata of its own represent at most all its samples there, and
+/// no thread consumes for longer than it ran, or more often than it accessed memory: other threads' observations are
+/// charged to it by chance, too.
 void keep_within_sampled(std::vector<Contribution>& contributions, std::span<const Stratum> strata,
                          profile::WeightUnit unit) {
   std::map<std::uint32_t, ThreadWeight> threads;
@@ -84,8 +84,8 @@ void keep_within_sampled(std::vector<Contribution>& contributions, std::span<con
       all += weight;
     }
   }
-  // What lies in strata of several threads may be any thread's. So little of it is watched that one event may exceed
-  // it: to cut such would leave too little on average.
+  // Time in strata of several threads may be any thread's. So little of it is watched that one event may exceed it, and
+  // a cut would make the estimate too low on average.
   const double anyones = threads.contains(Stratum::several) ? threads[Stratum::several].limit : 0;
   threads[Stratum::several].limit = all;
   keep_within(contributions, strata, unit, threads, [&](const Contribution& c) { return strata[c.stratum].thread; });

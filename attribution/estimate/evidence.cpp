@@ -7,7 +7,7 @@
 namespace crosstalk::attribution {
 namespace {
 
-/// How long lines are watched that nothing is known of: mostly briefly, some by chance for longer.
+/// Durations of watches on lines without known users: mostly brief, a random part of them longer.
 struct Durations {
   std::uint64_t brief_ns = UINT64_MAX;               // horizon of brief watches
   std::uint64_t lasting_ns = 0;                      // how long those last that see nothing, in the middle
@@ -26,9 +26,9 @@ std::uint64_t middle_of(std::vector<std::uint64_t>& values) {
   return *middle;
 }
 
-/// Brief watches end by a clock of the CPU time of the thread that has opened them, or with its next sample, some time
-/// after the sample: how long that is, their ends tell. Threads that switch context often have no such clock, so each
-/// is asked by itself.
+/// Fills in the typical duration of brief watches without an event. They end by a CPU-time clock of the thread that
+/// opened them, or with its next sample, some time after the sample; their recorded ends give that time. Threads that
+/// switch context often have no such clock, so each thread is measured by itself.
 void fill_lasting(Durations& result, std::span<const profile::WatchRow> watches,
                   std::span<const OwnershipTimeline> timelines) {
   constexpr std::size_t many = 16;
@@ -52,8 +52,8 @@ void fill_lasting(Durations& result, std::span<const profile::WatchRow> watches,
   }
 }
 
-/// Until when a brief watch would have seen what `watch` has seen. Once another thread has taken the line it would have
-/// gone on for a while, and ended with the first trap after that.
+/// The time until which a brief watch would have seen the accesses of `watch`. After another thread takes the line, it
+/// continues for a while, and ends with the first trap after that.
 std::uint64_t brief_until(const profile::WatchRow& watch, std::span<const AccessPoint> accesses,
                           std::uint64_t lasting_ns) {
   std::uint64_t until = watch.time_ns + lasting_ns;
@@ -88,7 +88,7 @@ Durations durations_of(std::span<const profile::WatchRow> watches, std::span<con
   return result;
 }
 
-/// Who uses each line on which some watch had not all threads armed.
+/// The users of each line that was watched without all threads armed.
 class LineUsers {
  public:
   LineUsers(std::span<const profile::WatchRow> watches, std::span<const OwnershipTimeline> timelines) {

@@ -16,10 +16,11 @@ namespace crosstalk::attribution {
 namespace {
 
 constexpr double ps_per_s = 1e12;
-// What functions do around their communicating accesses, at most, in terms of the accesses with the line at hand.
+// The most work of functions around their communicating accesses, as a multiple of the accesses' time with the line at
+// hand.
 constexpr double most_around_accesses = 4;
-// Between two threads of one core a line stays in the first-level cache. What is left are pipelines that are cleared
-// because the other thread stored: no measurement of that is at hand, so the bound is wide.
+// Between two threads of one core a line stays in the first-level cache. The rest are pipelines flushed by the other
+// thread's stores; without a measurement of that, the bound is wide.
 constexpr double most_of_siblings = 0.5, likely_of_siblings = 0.1;
 
 double part_of_cost(const PayingLoop& loop, double saved_s) { return std::clamp(saved_s / loop.cost_s, 0.0, 1.0); }
@@ -96,7 +97,7 @@ Gains::Gains(const ProgramView& view, const StackTable& stacks, std::span<const 
       core_(session.core),
       topology_(profile::Topology::parse(session.topology).value_or(profile::Topology())) {}
 
-/// The innermost loop at `place`; null when there is none.
+/// The innermost loop at `place`; null if there is none.
 PayingLoop* Gains::loop_at(ModulePlace place, bool called) {
   const auto loop = innermost_loop(view_.code(), place);
   if (!loop) {
@@ -110,7 +111,7 @@ PayingLoop* Gains::loop_at(ModulePlace place, bool called) {
   return &entry->second;
 }
 
-/// In its own function, else in the innermost caller that has one.
+/// Finds the loop in the access's own function, else in the innermost caller with a loop.
 void Gains::find_payer(const AccessPoint& consumer, ModulePlace place, Payer& payer) {
   if ((payer.loop = loop_at(place, false)) != nullptr) {
     const auto loop = innermost_loop(view_.code(), place);
@@ -136,13 +137,13 @@ const Gains::Payer& Gains::payer_of(const AccessPoint& consumer) {
     return nobody;
   }
   Payer& payer = payers_[{place->file, place->address}];
-  if (payer.loop == nullptr) {  // another of its accesses may have a stack that tells
+  if (payer.loop == nullptr) {  // another of its accesses may have a stack with the loop
     find_payer(consumer, *place, payer);
   }
   return payer;
 }
 
-/// Of one access with its line in the own cache.
+/// Cycles of one access with its line in the own cache.
 double Gains::cycles_of_access(ModulePlace place) const {
   const symbolizer::CoreCycles cycles = cycles_of(core_);
   switch (update_at(view_.code(), place)) {

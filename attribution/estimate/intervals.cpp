@@ -10,7 +10,8 @@ namespace {
 
 constexpr double lower_tail = 0.025, upper_tail = 0.975, z95 = 1.959963984540054;
 
-/// By the cube of a normal variate (Wilson and Hilferty), whose quantile is `z`; 0 where that says nothing.
+/// A gamma quantile by the cube of a normal variate (Wilson and Hilferty) with the quantile `z`; 0 if it is not
+/// applicable.
 double cube_quantile(double z, double shape) {
   const double root = 1 - 1 / (9 * shape) + z / (3 * std::sqrt(shape));
   return root > 0 ? shape * root * root * root : 0;

@@ -42,13 +42,13 @@ void name_fields(std::vector<OffsetRow>& rows, std::uint32_t object, DataObjects
   }
 }
 
-/// A library's lock and the like: its words are all one to a user.
+/// True for a library's lock and the like, whose words a user does not distinguish.
 bool is_synchronisation(Purpose purpose) {
   return purpose == Purpose::lock || purpose == Purpose::condition || purpose == Purpose::barrier;
 }
 
-/// Whether two words are each stored by one thread only and loaded by the one that stores the other: the head and the
-/// tail of a queue.
+/// True if there are two words, each stored by one thread only and loaded by the thread that stores the other: the head
+/// and the tail of a queue.
 bool are_indices(const Offsets& offsets) {
   struct Word {
     std::set<std::uint32_t> storers, loaders;
@@ -80,7 +80,7 @@ using Weight = std::pair<double, double>;  // cost, detections
 
 double amount(const Weight& weight, bool by_cost) { return by_cost ? weight.first : weight.second; }
 
-/// The pieces of "items[5].lines[2].value" between its indices, and these.
+/// The pieces of "items[5].lines[2].value" between its indices, and the indices.
 struct IndexedPath {
   std::vector<std::string> pieces;  // one more than indices
   std::vector<std::string> indices;
@@ -109,8 +109,8 @@ IndexedPath split(const std::string& path) {
 using FieldWeights = std::map<std::string, Weight>;
 const std::string any_index = "*";
 
-/// What elements of arrays are called that are used alike: the one that stands out, or "items[*].lines[*].value", with
-/// the indices that half of it and more has.
+/// The name of similarly used array elements: that of an outstanding one, or "items[*].lines[*].value" with the indices
+/// that at least half of the amount has.
 std::string name_of_elements(const FieldWeights& elements, bool by_cost) {
   constexpr double stands_out = 0.25;
   const auto most = std::max_element(elements.begin(), elements.end(),
@@ -136,7 +136,7 @@ std::string name_of_elements(const FieldWeights& elements, bool by_cost) {
   return name.text();
 }
 
-/// The field with the most cost (then detections, then the first by name), elements of an array together.
+/// The field with the most cost (then detections, then the first by name). Joins elements of an array.
 std::string busiest_field(std::uint32_t object, const std::map<std::uint64_t, Weight>& by_offset,
                           DataObjects& objects) {
   struct Alike {
@@ -160,7 +160,7 @@ std::string busiest_field(std::uint32_t object, const std::map<std::uint64_t, We
   return best == shapes.end() ? std::string{} : name_of_elements(best->second.elements, best->second.sum.first > 0);
 }
 
-/// By name.
+/// The objects by name.
 std::vector<std::uint32_t> in_order(const DataObjects& objects) {
   std::vector<std::uint32_t> order(objects.size());
   std::iota(order.begin(), order.end(), 0);
@@ -178,7 +178,7 @@ ObjectTable::ObjectTable(std::span<const LocatedContribution> located, const Com
     const LocatedContribution& l = located[i];
     table_.add(l.object, i, l.cost_s, l.weight);
     Gathered& g = gathered_[l.object];
-    // Nobody can lay out the words of a lock: who shares others than those stored shares the lock.
+    // A user cannot lay out the words of a lock: sharing any of them is sharing the lock.
     const bool is_true = inputs.contributions[i].seen->true_sharing || l.inside_one;
     g.costs.add(l.purpose, is_true, l.cost_s);
     g.sightings.add(l.purpose, is_true, l.weight);
@@ -210,7 +210,7 @@ void ObjectTable::find_offsets() {
   }
 }
 
-/// An access that was seen by samples or traps, onto its object if that is a row.
+/// Adds an access by samples or traps to its object, if that is a row.
 void ObjectTable::add_offset(ThreadId thread, std::uint64_t time_ns, std::uint64_t address, std::uint32_t bytes,
                              OffsetCounts counts) {
   const DataRef ref = objects_.resolve(thread, time_ns, address);

@@ -14,7 +14,7 @@ const Looks* in(const std::map<Key, Looks>& looks, const Key& key) {
   return found != looks.end() ? &found->second : nullptr;
 }
 
-/// Parts of the strata of one thread, or of all, by sort.
+/// Parts of the strata of one thread, or of all threads, by sort.
 struct Parts {
   std::vector<WatchedPart> of_true, of_false;
   [[nodiscard]] SortLimits limits() const { return {most_unseen_ns(of_true), most_unseen_ns(of_false)}; }
@@ -22,8 +22,8 @@ struct Parts {
 
 }  // namespace
 
-// Each part that is filled with what was not seen takes `watches` of the events that may have been missed: those that
-// give the most time for an event first.
+// Each part filled with unseen communication uses up `watches` of the events that may have been missed. Fills the parts
+// with the most time for each event first.
 double most_unseen_ns(std::vector<WatchedPart> parts) {
   std::sort(parts.begin(), parts.end(),
             [](const WatchedPart& a, const WatchedPart& b) { return a.ns * b.watches > b.ns * a.watches; });

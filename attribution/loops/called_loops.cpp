@@ -82,7 +82,7 @@ void CalledLoops::add(const profile::SampleRow& sample, StackTable& stacks) {
   }
 }
 
-/// The registers that count the calls; none where not all calls that were seen are one loop's.
+/// The registers that count the calls; none if not all calls seen come from one loop.
 std::vector<CalledLoops::Counted> CalledLoops::counters_of(const Trail& trail, const StackTable& stacks) const {
   std::optional<ModulePlace> behind;
   std::size_t agreeing = 0;

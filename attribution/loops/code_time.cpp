@@ -69,8 +69,8 @@ std::string nameless(const ProgramView& view, const std::string& module, std::ui
   return begin == 0 ? "[unknown]" : nameless_function(module_name(view.processes(), module), begin);
 }
 
-/// The frame at a loop's header that wrote the loop: the innermost one in the loop's own lines. What the header merely
-/// calls inline (an iterator's comparison) is further in, in other lines.
+/// The frame at a loop's header that contains the loop: the innermost one in the loop's own lines. Inlined calls of the
+/// header (an iterator's comparison) are further in, in other lines.
 const symbolizer::Frame& home_of(const symbolizer::Loop& loop, const symbolizer::CodeLocation& header) {
   for (const symbolizer::Frame& frame : header.frames) {
     const symbolizer::SourceLine& at = frame.source;
@@ -81,7 +81,7 @@ const symbolizer::Frame& home_of(const symbolizer::Loop& loop, const symbolizer:
   return header.frames.front();
 }
 
-/// Sums by function, line and loop; each address of code is asked about once.
+/// Sums by function, line and loop. Resolves each address of code once.
 class CodeSums {
  public:
   CodeSums(const ProgramView& view, double uncovered_ns) : view_(view), uncovered_ns_(uncovered_ns) {}
@@ -165,7 +165,7 @@ class CodeSums {
     }
     const auto innermost = loops->innermost(place.address);
     std::uint32_t at = innermost.value_or(symbolizer::Loop::no_parent);
-    // Parents come before children, so a chain that does not descend is damaged and ends.
+    // Parents come before children, so a chain that does not descend is damaged, and ends here.
     while (at < loops->loops.size()) {
       LoopSums& sums = loops_[{place.file, loops->loops[at].header}];
       sums.function = loops;
@@ -181,7 +181,7 @@ class CodeSums {
 
   Site elsewhere(std::uint32_t process, std::uint64_t address) {
     Site site;
-    // Of code that was replaced, the last: these sums know no times.
+    // Uses the latest code at the address, because these sums have no times.
     const auto frame = view_.jit_frame({ProcessId{process}, UINT64_MAX}, address);
     site.unknown = !frame || frame->function.empty();
     site.function = &functions_[{site.unknown ? "" : "[JIT]", site.unknown ? "[unknown]" : frame->function, 0}];

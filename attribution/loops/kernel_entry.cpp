@@ -14,7 +14,7 @@ namespace {
 constexpr std::array<std::uint8_t, 2> syscall_instruction = {0x0f, 0x05};
 constexpr std::uint64_t longest_function = 1 << 16;  // of which a call's number is looked for
 
-/// The function's code, up to the end of the system call at `place`, a byte of its instruction. Of a function whose
+/// The function's code, up to the end of the system call at `place`, a byte of its instruction. If the function's
 /// beginning is not known, the bytes before it that may hold the number.
 std::span<const std::uint8_t> code_before(const ProgramView& view, ModulePlace place) {
   constexpr std::uint64_t few = 5;  // mov $number, %eax

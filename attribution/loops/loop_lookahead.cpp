@@ -50,8 +50,8 @@ LookaheadAmount lookahead_amount(const LoopLookahead& loop, std::size_t kind) {
   }
   const auto n = static_cast<double>(loop.lookaheads.size());
   const double half = models::student_95(n - 1) * std::sqrt(squares * n / (n - 1)) / iterations;
-  // A way that is taken once in a third of the iterations seen would have been seen with 95 %; one that is rarer is
-  // taken to differ by no more than an iteration's work.
+  // A way with a frequency of 3 / iterations or more would have been seen with 95 %. A rarer one is assumed to differ
+  // by at most an iteration's work.
   const double unseen = 3 / iterations * mean;
   const double either = std::max(half, unseen);
   amount.mean = mean;
@@ -60,14 +60,14 @@ LookaheadAmount lookahead_amount(const LoopLookahead& loop, std::size_t kind) {
   return amount;
 }
 
-/// What one lookahead executed since its head was passed first, by loop of the head's function. Instructions of what a
-/// loop calls are those of the call.
+/// The work of one lookahead since the first passage of its head, by loop of the head's function. Called functions'
+/// work counts for the calling instruction.
 class LookaheadReplay::Tally {
  public:
   Tally(ModulePlace head, const symbolizer::LoopAnatomy& anatomy)
       : head_(head), anatomy_(&anatomy), pending_(anatomy.loops()), whole_(anatomy.loops()) {}
 
-  /// The head was jumped back to: the next time that it is executed begins an iteration.
+  /// Notes a jump back to the head: its next execution begins an iteration.
   void arm() { armed_ = true; }
 
   void execute(const Fact& fact) {
@@ -78,10 +78,10 @@ class LookaheadReplay::Tally {
       count(fact);
     }
   }
-  /// A transfer of control that was taken.
+  /// Notes a taken transfer of control.
   void transfer(Flow flow) { depth_ += flow == Flow::call ? 1 : flow == Flow::stop ? -1 : 0; }
 
-  /// Of a loop of the head's function, in whole rounds from head to head.
+  /// The work of a loop of the head's function, in whole rounds from head to head.
   struct Share {
     double passages = 0;  // of its header
     std::array<double, work_kinds> work{};
@@ -180,7 +180,8 @@ void LookaheadReplay::count_begun(ModulePlace begin, bool cut) {
   }
 }
 
-/// Loops from `outermost` inward: the lookahead ended at a head in it, so that all visits of loops inside it are whole.
+/// Adds loops from `outermost` inward: the lookahead ended at a head in it, so that all visits of its inner loops are
+/// whole.
 void LookaheadReplay::file(ModulePlace head, symbolizer::LoopAnatomy& anatomy, std::uint32_t outermost,
                            const Tally& tally) {
   for (std::uint32_t loop = 0; loop < anatomy.loops(); ++loop) {

@@ -14,7 +14,7 @@ constexpr auto stack_pointer = static_cast<std::size_t>(Register::rsp);
 constexpr std::uint32_t most_waited = 64;  // samples elsewhere, after which a loop is no longer waited for
 constexpr std::size_t most_waiting = 16;   // functions on one stack
 
-/// Steps of one counter from one moment to the other; nullopt: no whole number of them, or backwards.
+/// Steps of one counter between two moments; nullopt: no whole number of them, or backwards.
 std::optional<std::int64_t> steps_of(const LoopMoment& from, const LoopMoment& to, std::size_t reg, bool narrow) {
   const std::uint64_t raw = to.value.at(reg) - from.value.at(reg);
   const auto distance = narrow ? static_cast<std::int32_t>(raw) : static_cast<std::int64_t>(raw);
@@ -25,7 +25,7 @@ std::optional<std::int64_t> steps_of(const LoopMoment& from, const LoopMoment& t
   return distance / step < 0 ? std::nullopt : std::optional(distance / step);
 }
 
-/// The lowest of `mask`'s registers, which is taken from it.
+/// Removes the lowest register from `mask` and returns it.
 std::size_t take_register(std::uint16_t& mask) {
   const auto reg = static_cast<std::size_t>(std::countr_zero(mask));
   mask = static_cast<std::uint16_t>(mask & (mask - 1U));
@@ -42,7 +42,7 @@ bool fixed_registers_differ(const LoopMoment& from, const LoopMoment& to) {
   return false;
 }
 
-/// Whether a half register has moved by as many steps, modulo 2^32.
+/// True if a half register has moved by as many steps, modulo 2^32.
 bool half_agrees(const LoopMoment& from, const LoopMoment& to, std::size_t reg, std::int64_t steps) {
   const std::uint64_t expected = from.value.at(reg) + static_cast<std::uint64_t>(steps * to.step.at(reg));
   return static_cast<std::uint32_t>(expected) == static_cast<std::uint32_t>(to.value.at(reg));
@@ -119,7 +119,7 @@ void LoopProgress::read_position(const profile::SampleRow& sample, Position& now
   }
 }
 
-/// How many loops both positions are in, from the outermost on.
+/// The number of loops that contain both positions, from the outermost on.
 std::size_t LoopProgress::common_loops(const Position& last, const Position& now) {
   std::size_t common = 0;
   while (common < last.levels.size() && common < now.levels.size() &&
@@ -129,8 +129,8 @@ std::size_t LoopProgress::common_loops(const Position& last, const Position& now
   return common;
 }
 
-/// By which part of an iteration of `loop` the position in it has changed, -1 to 1, as told by the loops inside that
-/// both positions are in, innermost first: each is a part of an iteration of the next.
+/// The change of the position within an iteration of `loop`, as a part of an iteration, -1 to 1. Inner loops that
+/// contain both positions give it, innermost first: each is a part of an iteration of the next.
 std::optional<double> LoopProgress::parts_between(const Position& last, const Position& now, std::size_t loop) {
   std::optional<double> parts;
   for (std::size_t i = common_loops(last, now); i-- > loop + 1;) {
@@ -194,7 +194,7 @@ void LoopProgress::read_trips(Position& now) {
   }
 }
 
-/// Who of the positions on the stack is left at `now`: a function whose frame lies below has returned.
+/// Removes positions that are left at `now`: a function whose frame lies below has returned.
 void LoopProgress::unwind(std::vector<Position>& waiting, const Position& now) {
   while (!waiting.empty() && waiting.back().spot->anatomy != now.spot->anatomy && now.stack >= waiting.back().stack) {
     waiting.pop_back();

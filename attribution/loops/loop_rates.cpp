@@ -26,8 +26,9 @@ struct Line {
   double slope = 0, error = 0;  // error: standard error of the slope; infinite when nothing tells
 };
 
-/// How iterations follow small differences between intervals: least squares within groups of intervals of nearly equal
-/// length. What lies off its group's length by more than 2 % was disturbed, and left out.
+/// The slope of iterations over small differences between intervals: least squares within groups of intervals of nearly
+/// equal length. Leaves out intervals that differ from their group's length by more than 2 %, because they were
+/// disturbed.
 Line slope_within_groups(std::span<const LoopStep> steps, double typical_s) {
   struct Group {
     double n = 0, x = 0, y = 0;
@@ -96,14 +97,14 @@ Verdict judge(std::span<const LoopStep> steps) {
   if (cpu_s <= 0 || iterations <= 0) {
     return Verdict::too_short;
   }
-  // Visits of length V that fit k times into an interval T look like progress of T - kV, and end so often as
-  // f = (T - kV) / V. Then the true rate is (k + f) / f >= (1 + f) / f times the one that is found.
+  // Visits of length V that fit k times into an interval T look like progress of T - kV, and end in a part f = (T - kV)
+  // / V of the intervals. Then the true rate is (k + f) / f >= (1 + f) / f times the found one.
   const double share = std::min((ended + 2) / all, most_ended);  // f, at most
   const double limit = 0.5 * (1 + share) / share * iterations / cpu_s;
   const Line line = slope_within_groups(same, median_interval(same));
-  // The slope must be near the rate rather than near the limit, which takes an error that tells the two apart. Where
-  // the clock itself is disturbed, the slope falls towards zero, and is evidence of nothing; but visits whose ends are
-  // as rare as for `many` cannot keep to the clock that well.
+  // The slope must be near the rate rather than near the limit, with an error that separates the two. If the clock
+  // itself is disturbed, the slope falls towards zero, and is no evidence. But visits whose ends are as rare as for
+  // `many` cannot keep to the clock that well.
   constexpr double many = 10;
   const double found = iterations / cpu_s;
   const bool undisturbed = line.slope + 4 * line.error > found / 2 || limit > many * found;
@@ -119,8 +120,8 @@ namespace {
 struct SeenVisit {
   double cpu_s = 0, iterations = 0, steps = 0, residual = 0;
   bool whole = false;  // iterations are rounded to whole ones
-  // A visit is seen from its first sample to its last, on average a step less than it lasted. Slow visits last longer
-  // and would count for too much.
+  // A visit is seen from its first sample to its last, on average a step less than its length. Without this weight,
+  // slow visits, which last longer, would count too much.
   [[nodiscard]] double weight() const { return 1 + 1 / steps; }
 };
 using SeenVisits = std::unordered_map<std::uint32_t, SeenVisit>;
@@ -139,7 +140,7 @@ struct Spread {
   double variance = 0, units = 0;  // of the sum of residuals, and of how many units it was found
 };
 
-/// Residuals by step, or by visit where they are alike within one.
+/// Residuals by step, or by visit if they are alike within one.
 Spread spread_of(std::span<const LoopStep> same, double speed, SeenVisits& visits) {
   double by_step = 0;
   for (const LoopStep& step : same) {
@@ -191,7 +192,7 @@ std::optional<Speed> speed_of(std::span<const LoopStep> steps, double loop_cpu_s
   const double unseen = loop_cpu_s > 0 ? std::clamp(1 - seen_s / loop_cpu_s, least_unseen, 1.0) : 1.0;
   const double speed = iterations / cpu_s;
   const Spread spread = spread_of(same, speed, visits);
-  // A counter stands at whole iterations: each end of a visit is off by half of one at most, evenly (variance 1/12).
+  // A counter stands at whole iterations: each end of a visit is off by at most half of one, evenly (variance 1/12).
   const auto rounded = std::count_if(visits.begin(), visits.end(), [](const auto& v) { return v.second.whole; });
   const double rounding = static_cast<double>(rounded) * 2 / 12;
   const double half = models::student_95(spread.units - 1) * std::sqrt(spread.variance * unseen + rounding) / cpu_s;
@@ -228,7 +229,7 @@ class Rates {
       for (LoopRow& loop : loops_) {
         order.push_back(&loop);
       }
-      // Iterations from the outside in, work from the inside out.
+      // Computes iterations from the outside in, and work from the inside out.
       std::stable_sort(order.begin(), order.end(), [work](const LoopRow* a, const LoopRow* b) {
         return work ? a->depth > b->depth : a->depth < b->depth;
       });
@@ -270,8 +271,8 @@ class Rates {
   std::unordered_map<std::uint32_t, bool> trusted_;  // by id: two moments in one visit can be told
 };
 
-/// The part of a loop's time that is spent in a loop inside it, as a "rate" of seconds a second. nullopt when functions
-/// that they call take time: that is not told apart.
+/// The part of a loop's time in an inner loop, as a "rate" of seconds a second. nullopt if called functions take time,
+/// which cannot be separated.
 std::optional<Rate> Rates::part_inside(const LoopRow& loop, const LoopRow& inner) const {
   const LoopTrail* trail = trail_of(loop);
   constexpr double negligible = 0.005;
@@ -282,17 +283,17 @@ std::optional<Rate> Rates::part_inside(const LoopRow& loop, const LoopRow& inner
   return Rate{part, share_interval(part, static_cast<double>(trail->samples)), ""};
 }
 
-/// What can be judged of a loop whose surrounding loop cannot be trusted: that one's counter may stand at one value in
-/// two visits as well, so that steps that it anchors are no better than others. Where it moved on, a visit has ended.
+/// The steps to judge if the surrounding loop cannot be trusted: its counter may have one value in two visits as well,
+/// so anchored steps are no better than others. A visit has ended if it moved on.
 std::vector<LoopStep> steps_without_anchor(const LoopTrail& trail) {
   std::vector<LoopStep> steps = trail.steps;
   steps.resize(steps.size() + trail.moved_on);  // not the same visit
   return steps;
 }
 
-/// Steps of a loop whose time is nearly all spent in one inside it, with the parts of iterations that this one tells:
-/// few iterations between two samples would else be lost in rounding. Where it is not, time in it is not a part of an
-/// iteration of the loop around, and whole ones are counted.
+/// Adds the parts of iterations that an inner loop gives, if nearly all of the loop's time is in it: rounding would
+/// otherwise lose the few iterations between two samples. In other loops, time in the inner one is no part of an
+/// iteration, so counts whole ones.
 std::vector<LoopStep> finest(std::vector<LoopStep> steps) {
   const auto same = std::count_if(steps.begin(), steps.end(), [](const LoopStep& s) { return s.same; });
   const auto told =
@@ -317,8 +318,8 @@ Rate Rates::iterations_by_counter(LoopRow& loop, const LoopTrail& trail) {
   for (const LoopStep& step : trail.steps) {
     (step.anchored ? anchored : loose).push_back(step);
   }
-  // Where the counter of the loop around tells visits apart, nothing needs to be judged; but steps within visits that
-  // are hardly longer than a step fall into the slower ones.
+  // If the counter of the loop around separates visits, no judgement is necessary. But steps within visits that are
+  // hardly longer than a step favour the slower visits.
   const bool outer_trusted = outer != nullptr && trusted_[outer->id];
   const bool by_outer = outer_trusted && anchored.size() >= least_steps;
   if (!outer_trusted) {
@@ -345,7 +346,7 @@ Rate Rates::iterations_by_counter(LoopRow& loop, const LoopTrail& trail) {
                                                : "too few samples");
 }
 
-/// Entered anew all the time: as often as the loop around iterates, for as many iterations as its entry says.
+/// For a loop that is entered anew all the time: the iterations of the loop around times those that its entry gives.
 Rate Rates::iterations_by_trips(LoopRow& loop, const LoopTrail& trail) {
   const LoopRow* outer = around(loop);
   if (outer == nullptr || trail.trips_read == 0) {
@@ -370,7 +371,7 @@ Rate Rates::iterations_by_trips(LoopRow& loop, const LoopTrail& trail) {
   return {speed, Interval{std::max(0.0, speed - half), speed + half}, ""};
 }
 
-/// Its function is called again and again, by one loop, which goes round once a call.
+/// For a loop whose function is called repeatedly by one loop, which runs once for each call.
 Rate Rates::iterations_by_calls(LoopRow& loop) {
   const auto found = called_.find({loop.module_file, loop.header});
   if (found == called_.end()) {
@@ -432,7 +433,7 @@ Rate Rates::work_rate(const LoopRow& loop, const symbolizer::IterationWork& work
   return {total, interval, ""};
 }
 
-/// `by_code`: why the code alone does not tell.
+/// `by_code`: the reason why the code alone does not tell.
 Rate Rates::lookahead_rate(const LoopRow& loop, std::size_t kind, std::string by_code) const {
   const auto found = lookaheads_.find({loop.module_file, loop.header});
   if (found == lookaheads_.end()) {

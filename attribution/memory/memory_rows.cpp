@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::size_t most_chains = 8, most_paths = 3;
 
-/// The weightiest first: by cost, then by samples; equal ones stay in order. Of each, its sums are `sums_of(row)`.
+/// Sorts the weightiest first: by cost, then by samples; equal ones keep their order. `sums_of(row)` returns a row's
+/// sums.
 template <class Row, class SumsOf>
 std::uint64_t cut(std::vector<Row>& rows, std::size_t max_rows, const SumsOf& sums_of) {
   std::stable_sort(rows.begin(), rows.end(), [&](const Row& a, const Row& b) {
@@ -97,7 +98,7 @@ std::unordered_set<std::uint32_t> LineRows::wanted_chains() const {
   return wanted;
 }
 
-/// Chains that differ in addresses alone are one path to a reader.
+/// Joins chains that differ only in addresses: they are one path to a reader.
 std::vector<SampledPath> LineRows::paths_of(const Gathered& row, const Chains& chains, const ProgramView& view) {
   std::vector<SampledPath> paths;
   for (const auto& [id, chain] : weightiest(row)) {

@@ -4,7 +4,7 @@
 namespace crosstalk::attribution {
 namespace {
 
-/// Of samples without an address the row does not say it, the data source does.
+/// The kind of the access; for samples without an address, from the data source.
 AccessKind access_of(const profile::SampleRow& row) {
   const DataSource source = decode_data_source(row.measurement.data_source);
   const unsigned kind = (source.load ? 1U : 0U) | (source.store ? 2U : 0U);

@@ -14,7 +14,7 @@ MemorySites::MemorySites(const ProgramView& view, std::span<const LoopRow> loops
 std::uint32_t MemorySites::of(const MemorySample& sample) {
   const Moment moment = view_.moment(sample.thread, sample.time_ns);
   const auto place = sample.code != 0 ? view_.spaces().find(moment, sample.code) : std::nullopt;
-  // What lies in no file is another thing in each process, and in the kernel yet another.
+  // Code without a file is different in each process, and in the kernel.
   const auto key = place ? std::tuple(place->file + 1, 0U, place->address)
                          : std::tuple(0U, moment.process.value * 2 + (sample.in_kernel ? 1U : 0U), sample.code);
   const auto [known, fresh] = ids_.try_emplace(key, static_cast<std::uint32_t>(sites_.size()));

@@ -22,7 +22,7 @@ struct LineHash {
   }
 };
 
-/// Numbers for the kernel, for processes, and for what they share.
+/// Numbers for the kernel, for processes, and for shared memory.
 class Spaces {
  public:
   [[nodiscard]] std::uint32_t of_kernel() { return number(0, 0, 0); }

@@ -11,12 +11,12 @@
 namespace crosstalk::attribution {
 namespace {
 
-/// Stores on either side of an access that are looked at: more say nothing new of who stores there.
+/// The most stores to examine on either side of an access: more add no information.
 constexpr std::size_t most_stores = 64;
 
 enum class SharingEvidence { none, possible, modified };
 
-/// Whether the access got its line from another thread's cache.
+/// The evidence that the access got its line from another thread's cache.
 SharingEvidence evidence_of(const PlacedSample& placed) {
   const DataSource& source = placed.source;
   if (loads(placed.sample->access)) {
@@ -28,7 +28,7 @@ SharingEvidence evidence_of(const PlacedSample& placed) {
   return source.found == MemoryLevel::l1 ? SharingEvidence::none : SharingEvidence::possible;
 }
 
-/// Where widths are not known, the first byte has to do.
+/// True if two accesses overlap. If a width is not known, uses the first byte.
 bool overlap(const MemorySample& a, const MemorySample& b) {
   const auto end = [](const MemorySample& sample) { return sample.address + std::max<unsigned>(sample.width, 1); };
   return a.address < end(b) && b.address < end(a);
@@ -50,7 +50,7 @@ class Sharing {
   struct Share {
     double part = 0, overlapping = 0;
   };
-  /// Sampled stores of other threads near `at`, which is before all of `later` stores in order of time: their parts.
+  /// The parts of other threads' sampled stores near `at`, which is before all of `later` stores in order of time.
   [[nodiscard]] std::map<std::uint32_t, Share> producers(const MemorySample& at, std::size_t later) const;
   void share_out(const PlacedSample& placed, SharingEvidence evidence, std::size_t later);
 

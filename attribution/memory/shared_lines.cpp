@@ -10,7 +10,7 @@
 namespace crosstalk::attribution {
 namespace {
 
-/// Who accesses, and on which processors.
+/// The accessing threads, and their processors.
 struct Visitors {
   std::set<std::uint32_t> threads;
   std::set<std::uint16_t> processors;

@@ -8,12 +8,12 @@
 namespace crosstalk::attribution {
 namespace {
 
-// Of kernels that are newer than the headers.
+// Values of kernels newer than the headers.
 constexpr std::uint64_t level_l2_miss_buffer = 5, level_memory_side = 6, level_l0 = 7, level_uncached = 8;
 constexpr std::uint64_t op_mask = 0x1f, level_mask = 0x3fff, snoop_mask = 0x1f, lock_mask = 3, tlb_mask = 0x7f;
 constexpr std::uint64_t number_mask = 0xf, remote_mask = 1, snoop_more_mask = 3, blocked_mask = 7, hops_mask = 7;
 
-/// The fields as they are.
+/// The raw fields.
 struct Fields {
   std::uint64_t op, level, snoop, lock, tlb, number, remote, snoop_more, blocked, hops;
   explicit Fields(std::uint64_t value)
@@ -29,14 +29,14 @@ struct Fields {
         hops(value >> PERF_MEM_HOPS_SHIFT & hops_mask) {}
 };
 
-/// A cache that is not this core's own: of this node where the kernel says that it is no hop away.
+/// A cache of another core: in this node if the kernel says that it is no hop away.
 MemoryLevel cache_elsewhere(const Fields& fields) {
   return fields.hops == PERF_MEM_HOPS_0 ? MemoryLevel::peer_cache : MemoryLevel::remote_cache;
 }
 
 bool beyond_node(const Fields& fields) { return fields.remote != 0 && fields.hops != PERF_MEM_HOPS_0; }
 
-/// By the bits, which the numbers only refine. Nearest first, but what is remote by itself.
+/// The level by its bits, which the numbers only refine: the nearest first, except for explicitly remote ones.
 MemoryLevel level_by_bits(const Fields& fields) {
   const auto has = [&](std::uint64_t bits) { return (fields.level & bits) != 0; };
   if (has(PERF_MEM_LVL_L1)) {

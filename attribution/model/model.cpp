@@ -14,7 +14,7 @@ Interval limited(const Interval& interval, double most) {
   return {std::min(interval.low, most), std::min(interval.high, most)};
 }
 
-/// A sort of sharing of which nothing was seen and nothing is known: some accesses go unseen.
+/// True for a sort of sharing that is unknown because some accesses go unseen.
 bool is_out_of_sight(const Amount& amount) { return !amount.cost_s && amount.detections <= 0; }
 
 Amount nothing_beside(const Amount& seen) {

@@ -26,7 +26,7 @@ const ThreadSummary* summary_of(const Analysis& analysis, std::uint32_t thread) 
   return found == analysis.threads.end() ? nullptr : &*found;
 }
 
-/// The name that all of them have; empty where they differ, or where it is only the program's own.
+/// The name that all threads share; empty if they differ, or if it is only the program's own.
 std::string common_name(const Analysis& analysis, const std::set<std::uint32_t>& threads) {
   constexpr std::size_t kernel_keeps = 15;  // characters of a name
   std::string common;

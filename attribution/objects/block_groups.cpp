@@ -32,7 +32,7 @@ double entropy(const std::vector<double>& counts, double all) {
   return sum;
 }
 
-/// What the block tells of the pair, in nats: H(pair) + H(block) - H(both).
+/// The information of the block about the pair, in nats: H(pair) + H(block) - H(both).
 double mutual_information(const std::vector<Labelled>& seen, std::size_t blocks, std::size_t pairs) {
   std::vector<double> by_block(blocks), by_pair(pairs);
   std::unordered_map<std::uint64_t, double> by_both;
@@ -62,7 +62,7 @@ std::vector<Labelled> labelled(std::span<const BlockSighting> sightings, std::si
   return seen;
 }
 
-/// Does the pair of threads depend on the block?
+/// True if the pair of threads depends on the block.
 bool pairs_differ(std::uint32_t blocks, std::span<const BlockSighting> sightings) {
   constexpr int shuffles = 20;
   constexpr double surely = 4;  // standard deviations
@@ -94,7 +94,7 @@ bool pairs_differ(std::uint32_t blocks, std::span<const BlockSighting> sightings
   return all - mean > noticeable && told - mean > surely * deviation && told - mean >= most_of_it * (all - mean);
 }
 
-/// By the pair of threads that each is used by most, the costliest group first.
+/// Groups blocks by the pair of threads that uses each most, the costliest group first.
 std::vector<BlockGroup> by_threads(std::uint32_t blocks, std::span<const BlockSighting> sightings) {
   std::vector<std::map<BlockPair, std::size_t>> seen(blocks);
   std::vector<double> costs(blocks);
@@ -127,7 +127,7 @@ std::vector<BlockGroup> by_threads(std::uint32_t blocks, std::span<const BlockSi
   return result;
 }
 
-/// The few of `group` that hold most of its cost, each alone, then the rest; `group` as it is where there are none.
+/// Separates the few of `group` with most of its cost, each alone, from the rest; `group` unchanged if there are none.
 std::vector<BlockGroup> by_cost(const BlockGroup& group, const std::vector<double>& costs,
                                 const std::vector<std::size_t>& seen) {
   constexpr std::size_t few = 5;

@@ -28,14 +28,14 @@ std::string what_block(profile::BlockKind kind) {
   return kind == profile::BlockKind::mapping ? "mapping" : "heap block";
 }
 
-/// "Line[16384]", "Line[]" where blocks differ, "Line" of a block that is one. `object` has an element.
+/// "Line[16384]", "Line[]" if blocks differ, "Line" for a single element. `object` has an element.
 std::string array_name(const DataObject& object) {
   const Element& element = *object.element;
   const std::string count = object.bytes ? std::to_string(*object.bytes / element.type.bytes) : "";
   return element.type.name + (element.several ? "[" + count + "]" : "");
 }
 
-/// What a block is: `object.name` without its place.
+/// The block's name without its place.
 std::string what_of(const DataObject& object) {
   return object.element ? array_name(object)
                         : object.name.substr(0, object.name.size() - std::min(object.name.size(), object.place.size()));
@@ -45,7 +45,7 @@ std::string joined(const std::string& what, const std::string& place) {
   return place.empty() || what.empty() || what.ends_with(' ') ? what + place : what + " " + place;
 }
 
-/// "#3", "#1-20, #31", "#1, #3, #5 and 12 more", of numbers in order.
+/// "#3", "#1-20, #31", "#1, #3, #5 and 12 more", for numbers in order.
 std::string numbers_in_words(const std::vector<std::size_t>& numbers) {
   constexpr std::size_t most_ranges = 3;
   std::string text;
@@ -65,7 +65,7 @@ std::string numbers_in_words(const std::vector<std::size_t>& numbers) {
   return text;
 }
 
-/// Of what covers an address: what was seen last before a time, else first after it.
+/// Chooses among rows at an address: the last one seen before a time, else the first one after.
 template <class Row>
 class Nearest {
  public:
@@ -117,7 +117,7 @@ const Row* nearest(const std::map<ProcessId, IntervalIndex<const Row*>>& spaces,
   return choice.best();
 }
 
-/// What the kernel calls a shared mapping, in a user's words.
+/// The user's name for a shared mapping, from the kernel's.
 std::string shared_name(std::string_view name) {
   constexpr std::string_view deleted = " (deleted)";
   constexpr std::string_view memfd = "/memfd:";
@@ -286,8 +286,8 @@ std::optional<DataObjects::Found> DataObjects::in_module(Moment moment, std::uin
   return Found{{intern("global " + file + " " + hex(object.symbol->begin), object), offset}, true};
 }
 
-// The place of a mapping that is gone may be taken by memory that no other process sees: what was seen there last
-// counts. A shared mapping's own block is seen at the same time.
+// Private memory may replace an unmapped shared mapping: the latest row at the address counts. A shared mapping's own
+// block is seen at the same time.
 std::optional<DataObjects::Found> DataObjects::in_shared(Moment moment, std::uint64_t address) {
   bool alone = false;
   bool block_alone = true;
@@ -346,7 +346,8 @@ std::optional<DataObjects::Found> DataObjects::in_block(Moment moment, std::uint
   return Found{{heap_blocks_[known->second].object, address - block->begin, known->second}, alone};
 }
 
-/// Memory that is allocated again at its old place by the same code is the same block to a reader.
+/// Returns the number of a block. Memory that the same code allocates again at its old place is the same block to a
+/// reader.
 std::uint32_t DataObjects::heap_block(std::uint32_t object, const profile::BlockRow& row) {
   const auto next = static_cast<std::uint32_t>(heap_blocks_.size());
   const auto [known, fresh] = heap_block_ids_.try_emplace({object, row.process, row.begin}, next);
@@ -439,7 +440,7 @@ std::vector<symbolizer::Frame> DataObjects::allocation_path(Moment moment, const
   return helpful || skipped.empty() ? path : skipped;
 }
 
-// From the allocating library outwards, up to the first function of the program's own.
+// Searches from the allocating library outwards, up to the first function of the program's own.
 std::optional<Element> DataObjects::element_of(Moment moment, const profile::BlockRow& block) const {
   for (const std::uint64_t call : allocation_calls(block)) {
     const auto place = view_.spaces().find(moment, call - 1);

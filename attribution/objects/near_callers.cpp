@@ -51,7 +51,7 @@ StackId NearCallers::of(const profile::TrapRow& trap) {
   std::vector<std::uint64_t> addresses;
   for (const symbolizer::StackFrame& frame : view_.code().unwind(words, mapped(moment))) {
     addresses.push_back(frame.address);
-    // Of a caller, the address behind the call is known.
+    // A caller's address is the one after its call.
     if (addresses.size() > 1 && !all_library(moment, frame.address - 1)) {
       return view_.spaces().find(moment, frame.address - 1) ? stacks_.enter(std::move(addresses)) : StackId{};
     }

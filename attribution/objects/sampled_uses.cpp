@@ -13,7 +13,7 @@
 namespace crosstalk::attribution {
 namespace {
 
-/// So often must another thread come after one in an object: a thread that fills what others then use comes once.
+/// Turns between threads that an object needs: a thread that only fills data for others comes once.
 constexpr std::uint64_t least_turns = 8;
 
 struct ObjectUses {
@@ -23,7 +23,7 @@ struct ObjectUses {
 
 std::uint64_t line_number(std::uint64_t address) { return address / LineBytes::line_bytes; }
 
-/// nullopt where the threads did not come back after each other.
+/// nullopt if the threads did not come back after each other.
 std::optional<SampledUse> use_of(const std::string& name, ObjectUses& object) {
   std::sort(object.shared.begin(), object.shared.end());
   std::uint64_t turns = 0;
@@ -55,7 +55,7 @@ void LineUses::add(const profile::SampleRow& sample) {
                    threads_[sample.thread.value].process.value, code_.stores(sample)});
 }
 
-/// By line.
+/// Groups the uses by line.
 std::vector<LineUses::Line> LineUses::lines() {
   std::sort(uses_.begin(), uses_.end(), [](const Use& a, const Use& b) {
     return std::tuple(a.process, line_number(a.address), a.time_ns) <

@@ -19,7 +19,7 @@ struct Named {
   Purpose purpose;
   string_view part;
 };
-// The first that is a part of a function's name says what it is for.
+// The first one that is a part of a function's name gives its purpose.
 constexpr std::array known_functions = {
     Named{Purpose::barrier, "barrier"},
     Named{Purpose::condition, "pthread_cond_"},
@@ -63,7 +63,7 @@ constexpr std::array known_functions = {
     Named{Purpose::allocator, "__libc_realloc"},
 };
 
-/// By the instruction itself and the loop around it.
+/// The purpose by the instruction itself and its loop.
 Purpose purpose_of_code(const ProgramView& view, ModulePlace place) {
   const auto loop = innermost_loop(view.code(), place);
   if (loop && loop->anatomy->waits_at(loop->index, place.address) != symbolizer::Waiting::no) {
@@ -111,8 +111,8 @@ std::optional<SharingKind> kind_of_purpose(Purpose purpose) {
   return std::nullopt;
 }
 
-/// Where padding does not help though other bytes were stored: a run-time library's data are not the user's to lay out,
-/// and who waits does so whatever else is on the line. Two locks on one line are falsely shared.
+/// True if padding does not help even against false sharing: a user cannot lay out a run-time library's data, and a
+/// waiting thread waits whatever else is on the line. Two locks on one line are falsely shared.
 bool has_own_kind_when_false(Purpose purpose) {
   return purpose == Purpose::allocator || purpose == Purpose::runtime || purpose == Purpose::waiting;
 }

@@ -40,7 +40,7 @@ std::optional<OnStack> StackVariables::in_copy(ThreadId owner, const StackTable:
     return std::nullopt;
   }
   const Moment moment = view_.moment(owner, seen.time_ns);
-  // A return address may be the first byte of the next block: the call is before it.
+  // A return address may be the first byte of the next block: looks up the call before it.
   const auto place = view_.spaces().find(moment, frame->address - (frame == seen.frames.begin() ? 0 : 1));
   auto variable = place ? view_.code().stack_variable(*place, *frame, address) : std::nullopt;
   if (!variable || variable->name.empty()) {

@@ -32,7 +32,7 @@ bool is_library_source(string_view file) {
   return any_begins(file, folders) || holds_any(file, parts);
 }
 
-/// A name in a namespace that belongs to a language. A template's result type may stand before it.
+/// True for a name in a language's namespace. A template's result type may precede it.
 bool is_library_name(string_view function) {
   static constexpr std::array<string_view, 9> scopes = {
       "std::", "__gnu_cxx::", "core::", "alloc::", "runtime.", "__gnu_", "operator new", "operator delete", "std::__"};
@@ -81,7 +81,7 @@ OwnPlace own_place(const ProgramView& view, Moment moment, std::uint64_t instruc
   }
   const symbolizer::Frame innermost = frames.front();
   for (std::size_t depth = 0;; ++depth) {
-    // A return address may be the first byte of the next line, or of the next function: the call is before it.
+    // A return address may be the first byte of the next line, or of the next function: looks up the call before it.
     const std::uint64_t address = depth == 0 ? instruction : stack[depth] - 1;
     if (depth > 0) {
       frames = view.frames(moment, address);

@@ -6,7 +6,7 @@
 namespace crosstalk::attribution {
 namespace {
 
-/// Where the first word of a shell-quoted command ends.
+/// The end of the first word of a shell-quoted command.
 std::size_t end_of_word(const std::string& command) {
   bool quoted = false;
   for (std::size_t i = 0; i < command.size(); ++i) {
@@ -21,7 +21,7 @@ std::size_t end_of_word(const std::string& command) {
   return command.size();
 }
 
-/// Programs are started by all sorts of words ("-bash", "postgres: writer"); a file's name has none of these.
+/// True if a word may be a file's name. Programs are also started with other words ("-bash", "postgres: writer").
 bool is_file_name(const std::string& word) {
   return !word.empty() && word.front() != '-' && word.find_first_of(" :'\\") == std::string::npos;
 }

@@ -144,7 +144,7 @@ std::vector<symbolizer::Frame> call_path(const ProgramView& view, Moment moment,
                                          std::span<const std::uint64_t> stack) {
   std::vector<symbolizer::Frame> path = view.frames(moment, instruction);
   for (std::size_t i = 1; i < stack.size(); ++i) {
-    // A return address may be the first byte of the next line, or of the next function: the call is before it.
+    // A return address may be the first byte of the next line, or of the next function: looks up the call before it.
     std::vector<symbolizer::Frame> caller = view.frames(moment, stack[i] - 1);
     path.insert(path.end(), std::make_move_iterator(caller.begin()), std::make_move_iterator(caller.end()));
   }

@@ -19,7 +19,7 @@ SymbolizedMap::SymbolizedMap(const AddressSpaces& spaces, std::span<const profil
     modules_.push_back(symbolizer_.add_module(spec));
   }
   accesses_.resize(modules_.size());
-  // Agents map their file, so that a profiler sees where it is.
+  // Agents map their file to show its path to profilers.
   std::map<std::int32_t, std::string> jit_dumps;
   for (const symbolizer::ModuleSpec& spec : spaces.files()) {
     std::int32_t pid = 0;

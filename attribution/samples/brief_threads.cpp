@@ -35,7 +35,7 @@ Times times_of(std::span<const profile::ThreadRow> threads, std::span<const Thre
   return times;
 }
 
-/// "threads are made in spawn() at a.cpp:4 and in main() at b.cpp:9"; empty where there are too many to say.
+/// "threads are made in spawn() at a.cpp:4 and in main() at b.cpp:9"; empty if there are too many.
 std::string in_words(const char* begin, std::span<const std::string> places) {
   constexpr std::size_t few = 2;
   std::string text;
@@ -45,7 +45,7 @@ std::string in_words(const char* begin, std::span<const std::string> places) {
   return text;
 }
 
-/// What the samples may stand for too little with, two standard deviations of their number: each has come by chance.
+/// The chance error of the sampled time: two standard deviations of the number of samples.
 double by_chance_ns(const Times& times) {
   constexpr double deviations = 2;
   return times.samples == 0 ? 0 : deviations * times.sampled_ns / std::sqrt(static_cast<double>(times.samples));

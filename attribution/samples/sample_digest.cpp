@@ -59,8 +59,8 @@ void SampleDigest::add(const profile::SampleRow& sample) {
   }
 }
 
-// Kernel time belongs to the function that made the call: the recorded ip is the instruction after it, which may be
-// another line's, or past the function's end.
+// Kernel time belongs to the calling function: the recorded ip is the instruction after the call, which may be on
+// another line, or past the function's end.
 void SampleDigest::add_code(const profile::SampleRow& sample, ProcessId process, bool in_kernel) {
   const std::uint64_t ip = in_kernel && sample.ip != 0 ? sample.ip - 1 : sample.ip;
   const auto place = spaces_.find({process, sample.time_ns}, ip);

@@ -14,7 +14,7 @@ namespace {
 constexpr unsigned line_shift = 6, stratum_page_shift = 12;
 constexpr std::uint8_t flag_mask = profile::sample_suspected | profile::sample_on_stack;
 
-// Both are distinct from each other and from 0, which means neither.
+// Distinct from each other, and from 0, which means neither.
 std::uint64_t line_unit(std::uint64_t address) { return ((address >> line_shift) << 2U) | 1U; }
 std::uint64_t page_unit(std::uint64_t address) { return ((address >> stratum_page_shift) << 2U) | 2U; }
 constexpr std::uint64_t in_common = std::uint64_t{1} << 63U;  // of a unit: several threads' watches have chosen it
@@ -69,8 +69,8 @@ bool Strata::takes(AccessKind kind) const {
          (policy_.accesses == StrataPolicy::Of::loads ? loads(kind) : stores(kind));
 }
 
-// Lines first; a page is judged by the watches on its other lines. Of both, threads by themselves first, then what is
-// left of all threads of a process.
+// Chooses lines first; the watches on a page's other lines decide on the page. For both, chooses single threads' units
+// first, then those of all remaining threads of a process together.
 void Strata::choose_units(std::span<const profile::WatchRow> watches) {
   const auto choose = [&](Units& units, std::uint32_t least, auto whose, auto unit_of_address) {
     std::map<std::pair<std::uint32_t, Unit>, double> looks;
@@ -138,7 +138,7 @@ void Strata::note_line(std::uint32_t thread, std::uint8_t flags, std::uint64_t a
   }
 }
 
-/// Where a sample belongs that `cell` has taken for what it was when it came.
+/// The cell of a sample in hindsight; `cell` is the one by the suspicion at its time.
 std::uint32_t Strata::in_hindsight(std::uint32_t cell, std::uint64_t address) {
   Kind kind = kinds_[cells_[cell].kind];
   const bool suspected = suspected_.contains({process_of_thread_[kind.thread], address >> line_shift});
@@ -187,7 +187,7 @@ Strata::Alike Strata::alike(const Cell& cell) const {
   return {process_of_thread_[kind.thread], kind.flags, kind.unit, kind.stores, is_common(cell.unit) ? cell.unit : rest};
 }
 
-/// Places that several threads' watches have chosen are theirs together.
+/// Joins the cells of places that several threads' watches have chosen together.
 void Strata::join_common() {
   std::map<Alike, Pool> pools;
   for (const Cell& cell : cells_) {

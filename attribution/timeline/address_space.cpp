@@ -12,8 +12,7 @@ bool alive(const MappedModule& module, std::uint64_t time_ns) {
   return module.loaded_ns <= time_ns && (module.unloaded_ns == 0 || time_ns < module.unloaded_ns);
 }
 
-/// Chooses among the mappings that cover an address: the latest one that is mapped at the time, else the first that
-/// is mapped later.
+/// Chooses among the mappings at an address: the latest one mapped at the time, else the first one mapped later.
 class Choice {
  public:
   explicit Choice(std::uint64_t time_ns) : time_ns_(time_ns) {}
@@ -34,8 +33,8 @@ class Choice {
   const MappedModule* later_ = nullptr;
 };
 
-/// Adds what each process inherits by fork, ancestors first. Damaged profiles may name a process as its own ancestor;
-/// such a chain is cut.
+/// Adds the mappings that each process inherits by fork, ancestors first. Damaged profiles may name a process as its
+/// own ancestor; such a chain is cut.
 class Inheritance {
  public:
   Inheritance(std::span<const profile::ProcessRow> processes, std::vector<std::vector<MappedModule>>& own)

@@ -23,8 +23,8 @@ double probability_of(const profile::WatchRow& watch, std::size_t word) {
   return std::isfinite(p) ? std::clamp(p, least_probability, 1.0) : 1.0;
 }
 
-/// 1 / probability that both words were watched. Words that are drawn are drawn together without replacement, all
-/// with the same probability: of `n = drawn / p` candidates, so a second one has (drawn - 1) / (n - 1).
+/// 1 / probability that both words were watched. Random words are drawn together without replacement, all with the same
+/// probability: of `n = drawn / p` candidates, so a second one has (drawn - 1) / (n - 1).
 double inverse_probability(const profile::WatchRow& watch, std::size_t a, std::size_t b) {
   const double pa = probability_of(watch, a);
   const double pb = probability_of(watch, b);
@@ -40,9 +40,8 @@ double inverse_probability(const profile::WatchRow& watch, std::size_t a, std::s
   return 1 / std::max(pa * second, least_probability);
 }
 
-/// The word by which an access that trapped at `trapped` is known to have been made. One that touches several watched
-/// words traps once, at any of them (signals of one kind that come together are one); the likeliest to be watched is
-/// it.
+/// The word that represents an access that trapped at `trapped`. An access to several watched words traps once, at any
+/// of them, because signals of one kind that come together are one: takes the word most likely to be watched.
 std::size_t word_of_access(const profile::WatchRow& watch, std::size_t trapped, const LineBytes& bytes) {
   std::size_t best = trapped;
   for (std::size_t word = 0; word < watch.words.size(); ++word) {
@@ -53,7 +52,7 @@ std::size_t word_of_access(const profile::WatchRow& watch, std::size_t trapped, 
   return best;
 }
 
-/// What a trap row says about the access, with the instruction's help, but for its weight.
+/// The access of a trap row, by its instruction, without its weight.
 AccessPoint decode(const profile::WatchRow& watch, const profile::TrapRow& trap, const profile::ThreadRow& thread,
                    const AccessLookup& access_before) {
   AccessPoint point;
@@ -92,16 +91,17 @@ WordMask changed_between(const State& before, const State& after) {
   return changed;
 }
 
-/// The line as its watchers see it: who stored last, and when each thread last touched it.
+/// The line as its watchers see it: the last storer, and each thread's last access.
 class Line {
  public:
-  /// There will be `accesses` at most.
+  /// At most `accesses` accesses follow.
   Line(const profile::WatchRow& watch, std::size_t accesses, OwnershipTimeline& timeline)
       : watch_(watch), timeline_(timeline) {
     events_.reserve(accesses);
   }
 
-  /// `state` is the line's afterwards; `position` orders accesses within the watch, over all its lines of evidence.
+  /// `state` is the line's after the access; `position` orders accesses within the watch, over all its lines of
+  /// evidence.
   void access(const AccessPoint& point, const State& state, std::size_t word, std::size_t position) {
     const std::size_t index = events_.size();
     events_.push_back({point, state, word, position});
@@ -118,7 +118,7 @@ class Line {
     remember(index);
   }
 
-  /// Something was missed: nothing that was known holds any more.
+  /// Forgets everything, after a missing trap.
   void forget() {
     traces_.clear();
     unsettled_.reset();
@@ -164,7 +164,7 @@ class Line {
   };
   static constexpr std::size_t none = SIZE_MAX;
 
-  /// The access `consumer` sees what the last storing thread stored at events [since, consumer).
+  /// Adds the communication of the access `consumer` with the last storing thread's stores at events [since, consumer).
   void communicate(std::size_t since, std::size_t consumer) {
     const Event& reader = events_[consumer];
     const ThreadId producer = events_[last_store_].point.thread;
@@ -192,16 +192,16 @@ class Line {
     return std::nullopt;
   }
 
-  /// Was the run that `store` belongs to under way when watching began? Then what it had stored before is not known.
+  /// True if the run of `store` was in progress when watching began: then its earlier stores are not known.
   [[nodiscard]] bool in_opening_run(std::size_t store) const {
     return std::all_of(events_.begin() + static_cast<std::ptrdiff_t>(epoch_),
                        events_.begin() + static_cast<std::ptrdiff_t>(store),
                        [&](const Event& event) { return event.point.thread == events_[store].point.thread; });
   }
 
-  /// A communication out of an opening run whose first access touches no byte that was seen stored: it is false
-  /// sharing, unless the consumer goes on to such a byte. Then it takes what the producer has put there, and the first
-  /// byte's store was among those that nobody watched.
+  /// Settles a communication from an opening run whose first access touches no byte that was seen stored. It is false
+  /// sharing, unless the consumer goes on to such a byte. Then it takes the producer's data, and the first byte's store
+  /// was among the unwatched ones.
   void settle(std::size_t index) {
     if (!unsettled_) {
       return;
@@ -247,7 +247,7 @@ class Line {
         std::find_if(traces_.begin(), traces_.end(), [&](const Trace& trace) { return trace.thread == thread.value; });
     return found != traces_.end() ? &*found : nullptr;
   }
-  /// The thread's trace, a new one if need be.
+  /// The thread's trace, a new one if necessary.
   std::vector<Trace>::iterator place_of(ThreadId thread) {
     const auto at = std::lower_bound(traces_.begin(), traces_.end(), thread.value,
                                      [](const Trace& trace, std::uint32_t id) { return trace.thread < id; });
@@ -264,7 +264,7 @@ class Line {
   std::size_t epoch_ = 0;
 };
 
-/// Tells the timeline twice: by all watched words, and by those alone that were certain to be watched.
+/// Makes the timeline twice: by all watched words, and by those alone that were certain to be watched.
 class Teller {
  public:
   Teller(const profile::WatchRow& watch, std::size_t accesses, OwnershipTimeline& timeline)
@@ -292,8 +292,8 @@ class Teller {
   [[nodiscard]] const State& state_after(std::size_t access) const { return line_.state_after(access); }
 
  private:
-  /// A communication whose first evidence is a drawn word did not need it if the certain words show the same one: the
-  /// same producer, before the consumer's next communication.
+  /// Sets the weight of communications that the certain words also show to 1: those with the same producer, before the
+  /// consumer's next communication.
   void spare_the_certain() {
     for (std::size_t i = 0; i < timeline_.communications.size(); ++i) {
       SeenCommunication& seen = timeline_.communications[i];
@@ -315,11 +315,11 @@ class Teller {
     }
   }
 
-  /// A watch may end at the first word that the sampled thread comes back to. Where that is a drawn one, and the same
-  /// producer has stored to the sampled bytes, too, the words that are certain would have shown the same: that the
-  /// sampled thread comes back to what it was sampled at is what every estimate takes for granted (expect_return()).
-  /// Else threads that go through whole lines would be seen by some drawn word nearly always, and count as often as
-  /// if it had been by that very word.
+  /// Does the same for the sampled thread's return at the end of a watch. A watch may end at the first word to which
+  /// the sampled thread returns. If that is a drawn one, and the same producer has stored to the sampled bytes, too,
+  /// the certain words would have shown the same, because every estimate assumes a return to the sampled bytes
+  /// (expect_return()). Otherwise some drawn word would nearly always see threads that go through whole lines, and each
+  /// would count as often as a sighting by that very word.
   void spare_the_cut_off() {
     if (timeline_.communications.empty()) {
       return;
@@ -342,7 +342,7 @@ class Teller {
   std::size_t position_ = 0;
 };
 
-/// The opening sample as an access, if it says that it has been made.
+/// The opening sample as an access, if it has been made.
 std::optional<AccessPoint> opening(const profile::WatchRow& watch) {
   const bool executed =
       watch.sample_from == profile::AddressFrom::retired || watch.sample_from == profile::AddressFrom::hardware;
@@ -357,10 +357,9 @@ bool well_formed(const profile::WatchRow& watch, const profile::TrapRow& trap, s
   return trap.thread.value < threads && trap.word < watch.words.size() && !bytes_of(watch.words[trap.word]).empty();
 }
 
-/// Where one word is watched and it is not the sampled one, the sampled thread is not seen to come back. That it comes
-/// back is what every estimate takes for granted; so the first store by another thread is a communication to the
-/// sampled access, as the latest store before that access would be if it had been seen. Adds it to a finished timeline
-/// in which the sampled thread was not seen again.
+/// Adds the sampled thread's assumed return to a finished timeline that lacks it. If the only watched word is not the
+/// sampled one, the return cannot be seen. Every estimate assumes a return, so the first store by another thread is a
+/// communication to the sampled access, as the latest store before that access would be if it had been seen.
 void expect_return(const profile::WatchRow& watch, const Teller& teller, OwnershipTimeline& timeline) {
   const AccessPoint sampled = sampled_access(watch);
   const bool sees_return = std::any_of(watch.words.begin(), watch.words.end(), [&](const profile::WatchWord& word) {

@@ -43,7 +43,7 @@ Likelihood likelihood(std::span<const ProbeOutcome> outcomes, double hits, doubl
 
 std::uint64_t line_of(std::uint64_t address) { return address - address % LineBytes::line_bytes; }
 
-/// The communications that a probe saw, each counted `weight` times: others like it went unseen.
+/// The communications that a probe saw, each counted `weight` times to include unseen ones.
 OwnershipTimeline tell(const profile::WatchRow& watch, LineBytes changed, double weight, const ProbedLines& lines) {
   OwnershipTimeline timeline;
   AccessPoint consumer = sampled_access(watch);
@@ -93,7 +93,7 @@ StoreRate store_rate(std::span<const ProbeOutcome> outcomes) {
       best = {found.active, rate, found.detection};
     }
   }
-  // The probes that saw nothing can stand for active partners only as far as there are such probes.
+  // Probes without a change can represent active partners only as far as there are such probes.
   best.detection = std::max(best.detection, hits / static_cast<double>(outcomes.size()));
   return best;
 }
@@ -110,7 +110,7 @@ ProbedLines::ProbedLines(std::span<const profile::WatchRow> watches, std::span<c
   for (std::size_t i = 0; i < watches.size(); ++i) {
     const profile::WatchRow& watch = watches[i];
     const auto process = process_of(watch.thread);
-    // A thread that waits is sampled again and again, so a value is compared only on lines that were probed twice.
+    // A waiting thread is sampled repeatedly, so values are compared only on lines that were probed twice.
     if (!process || !may_have_seen_store(watch) || (watch.probe->changed == 0 && probes[{*process, watch.line}] < 2)) {
       continue;
     }
@@ -124,7 +124,7 @@ ProbedLines::ProbedLines(std::span<const profile::WatchRow> watches, std::span<c
 
 LineBytes ProbedLines::changed(std::size_t watch) const { return changed_[watch]; }
 
-/// Compares the value that a probe read with the one that its thread has loaded last, and notes bytes that differ.
+/// Compares the value that a probe read with its thread's last loaded one, and notes bytes that differ.
 void ProbedLines::compare_value(const profile::SampleRow& sample) {
   const auto found = probes_.find({sample.thread.value, sample.time_ns});
   const auto loaded = found != probes_.end() ? code_.last_loaded(sample) : std::nullopt;

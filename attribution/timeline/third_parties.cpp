@@ -27,7 +27,7 @@ const AccessPoint* by_thread(std::span<const AccessPoint> points, ThreadId threa
   return found != points.end() ? &*found : nullptr;
 }
 
-/// A communication whose producer is to be found. There may be millions.
+/// A communication with a producer to find. There may be millions.
 struct Case {
   std::uint32_t timeline = 0, index = 0;  // among its communications
   std::uint32_t first_other = 0;          // stores of those who may have stored last, the producer seen apart
@@ -70,7 +70,7 @@ class ProducerSearch {
     return {seen.consumer.thread.value, seen.consumer.line >> page_shift};
   }
 
-  /// Stories in which nothing changed unseen stay as they are.
+  /// Takes a timeline's open communications. Leaves timelines without unseen changes as they are.
   void take(std::size_t timeline) {
     auto& communications = timelines_[timeline].communications;
     if (std::none_of(communications.begin(), communications.end(), may_be_anothers)) {
@@ -99,23 +99,23 @@ class ProducerSearch {
     return std::span(others_).subspan(one.first_other, one.others);
   }
 
-  /// Who is known to store to a word. Nobody where all of that is not known: where processes share the line, each has
-  /// it at an address of its own.
+  /// The threads known to store to a word. None if the processes share the line, because each maps it at another
+  /// address.
   [[nodiscard]] std::span<const AccessPoint> known(const SeenCommunication& seen, std::uint32_t word) const {
     const ProcessId process = process_of(threads_, seen.consumer.thread);
     return process == process_of(threads_, seen.producer.thread) ? stores_.to(process, seen.consumer.line, word)
                                                                  : std::span<const AccessPoint>();
   }
 
-  /// Another thread's store to bytes that are watched would have been seen.
+  /// True for watched bytes: another thread's store to them would have been seen.
   static bool is_watched(const profile::WatchRow& watch, LineBytes bytes) {
     return std::any_of(watch.words.begin(), watch.words.end(), [&](const profile::WatchWord& watched) {
       return LineBytes::range(watched.offset, watched.length).overlaps(bytes);
     });
   }
 
-  /// Of `storers` to a word that has changed, those who may have done it unseen: nobody where `own`, who came back to
-  /// the line afterwards, may have. `take`: (const AccessPoint&).
+  /// Calls `take(const AccessPoint&)` for the `storers` that may have changed a word unseen; for none if `own`, which
+  /// came back to the line afterwards, may have done it.
   template <class Take>
   static void for_each_unseen(const profile::WatchRow& watch, std::span<const AccessPoint> storers, ThreadId own,
                               Take take) {
@@ -156,8 +156,8 @@ class ProducerSearch {
     return one;
   }
 
-  /// Words that changed during the watch and that its sampled thread is not known to store to, but for what is watched
-  /// of them.
+  /// Words that changed during the watch and to which its sampled thread is not known to store, without their watched
+  /// parts.
   [[nodiscard]] WordMask words_of_others(std::size_t timeline) const {
     const profile::WatchRow& watch = watches_[timeline];
     WordMask words = 0;
@@ -173,7 +173,7 @@ class ProducerSearch {
     return words;
   }
 
-  /// Was the consumer sampled, and its producer found by the word that was drawn?
+  /// True if the consumer was sampled, and the drawn word found its producer.
   [[nodiscard]] bool found_by_drawn_word(std::size_t timeline, const SeenCommunication& seen) const {
     const profile::WatchRow& watch = watches_[timeline];
     return watch.words.size() == 2 && watch.words[0].probability == 1 && seen.consumer.thread == watch.thread &&
@@ -181,9 +181,8 @@ class ProducerSearch {
   }
 
   /// 1 / the probability that the drawn word is one of those of the producer and of `others`. The collector draws one
-  /// word: a partner's that the board names with a large probability, else any of the rest, one of `candidates` in all.
-  /// A word that was drawn though it was unlikely says that another was named, which is then taken to be among the
-  /// others.
+  /// word: a partner's word that the board names with a large probability, else any of the rest, one of `candidates` in
+  /// all. If an unlikely word was drawn, another one was named, which is then assumed to be among the others.
   static double weight_of_any(double drawn, double candidates, WordMask others) {
     const double rest = std::popcount(others);
     if (rest == 0) {
@@ -209,7 +208,7 @@ class ProducerSearch {
     tally.alone[only.value] += seen.weight;
   }
 
-  /// Does the producer store to the sampled bytes, too?
+  /// True if the producer stores to the sampled bytes, too.
   [[nodiscard]] bool stores_to_sampled(const SeenCommunication& seen) const {
     for (std::uint32_t word = 0; word < line_words; ++word) {
       if (word_of(word).overlaps(seen.consumer.bytes) &&
@@ -220,13 +219,13 @@ class ProducerSearch {
     return false;
   }
 
-  /// Is nothing to be changed?
+  /// True if the communication needs no change.
   [[nodiscard]] bool stays(const Case& one) const {
     const SeenCommunication& seen = seen_of(one);
     return seen.expected() ? one.others == 0 && !stores_to_sampled(seen) : one.candidates() == 1 && one.producer;
   }
 
-  /// All cases of one timeline.
+  /// Settles all cases of one timeline.
   void settle_all(std::span<const Case> cases) {
     if (std::all_of(cases.begin(), cases.end(), [this](const Case& one) { return stays(one); })) {
       return;
@@ -279,7 +278,7 @@ class ProducerSearch {
     }
   }
 
-  /// The part `share` of a communication has another producer, by a store like that.
+  /// Moves the part `share` of a communication to another producer, with a store like `store`.
   static void reassign(OwnershipTimeline& timeline, const SeenCommunication& seen, const AccessPoint& store,
                        double share) {
     SeenCommunication other = seen;
