@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long this machine's core takes for what a line that stays in its cache costs.
+// Measures how long this machine's core takes for accesses to a line that stays in its cache.
 #pragma once
 
 #include <cstdint>

@@ -50,7 +50,7 @@ struct Bench {
 // measure_bandwidth.cpp
 [[nodiscard]] std::vector<models::Bandwidth> measure_bandwidths(Bench& bench);
 // measure_latency.cpp
-/// `page_bytes` becomes what the memory beyond the caches was mapped with.
+/// Sets `page_bytes` to the page size of the memory beyond the caches.
 [[nodiscard]] std::vector<models::LoadLatency> measure_latencies(Bench& bench, std::uint64_t& page_bytes);
 // measure_pairs.cpp
 [[nodiscard]] std::vector<models::ProcessorPair> measure_pairs(Bench& bench);

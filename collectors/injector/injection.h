@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Brings libcrosstalk.so into a running process and makes it observe there, until it is told to leave.
 //
-// start one thread is stopped while it holds nothing of the loader's or the allocator's, and is made to call
-//           dlopen(); then one, perhaps another, to call the library's crosstalk_start(). Each is stopped for as long
-//           as it takes to look at its stack and to lay the call out, and then goes on untraced.
-//   stop    the same with crosstalk_stop(), which puts back what was changed. The library stays mapped, dormant, and
-//           the next start uses it again.
+//   start   one thread is stopped while it holds nothing of the loader's or the allocator's, and is made to call
+//           dlopen(); then one, perhaps another, to call the library's crosstalk_start(). Each is stopped while the
+//           recorder looks at its stack and lays the call out, and then goes on untraced.
+//   stop    the same with crosstalk_stop(), which reverts the changes. The library stays mapped, dormant, and the next
+//           start uses it again.
 //
 // The result of a call is read in the library's memory (collectors/injection_answer.h). If the recorder dies at any
 // moment, a call that was begun ends by itself, and the library detects that nobody listens any more.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The recorder's arena (profile/arena.h) as the observer uses it: it claims a slot for each thread that it watches and
-// writes into its ring what the thread would have written itself. One thread writes all of them.
+// The observer's use of the recorder's arena (profile/arena.h): it claims a slot for each thread that it watches, and
+// writes into its ring the records that the thread would have written itself. One thread writes all of them.
 #pragma once
 
 #include <cstddef>

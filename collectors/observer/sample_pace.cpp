@@ -10,7 +10,7 @@ namespace {
 constexpr std::uint64_t longest_period_ns = 64'000'000;
 constexpr double memory = 16;  // samples
 constexpr double usual_ns = 4e6;
-// In a window: below it, what a sample takes of its thread would be most of the time between two.
+// In a window: with a shorter period, samples would take most of the thread's time.
 constexpr std::uint64_t shortest_in_windows_ns = 80'000;
 
 }  // namespace

@@ -117,7 +117,7 @@ class Session final : private WatchWorld {
   Watches watches_;
   Sampling sampling_;
   std::vector<Arrival> arrivals_;
-  std::uint64_t spent_cpu_ns_ = 0;  // of the observer's own, what the budget knows
+  std::uint64_t spent_cpu_ns_ = 0;  // the observer's own CPU time that the budget includes
   SamplePace pace_;
   SampledSpell spell_;         // since the last review
   std::uint64_t samples_ = 0;  // of all kinds, at the last review

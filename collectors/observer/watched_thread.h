@@ -28,7 +28,7 @@ struct WatchedThread {
   Target* process = nullptr;  // the thread's process
   std::unique_ptr<ArenaRing> records;
   OpenEvent clock;
-  std::optional<MemorySampler> memory;    // beside the clock, where its accesses can be sampled
+  std::optional<MemorySampler> memory;    // beside the clock, if its accesses can be sampled
   bool lacked_counter = false;            // one of them never had a counter, which is entered in the session's sums
   std::optional<CounterReader> counters;  // beside the clock, if they are wanted
   bool counters_tried = false;            // to open, since it was met or roused

@@ -225,7 +225,7 @@ const CountedEvent* find(const CounterTable& table, CounterQuantity quantity) {
   return found == table.events.end() ? nullptr : &*found;
 }
 
-/// With the event's own row, what a family lacks on this core.
+/// Notes the wanted families and quantities that this core lacks.
 void note_lacking(const PmuUnit& unit, const CounterTable& table, const Wanted& wanted,
                   std::vector<std::string>& lacking) {
   const std::string of = " of " + unit.name + " (" + std::string(table.core) + "): ";

@@ -14,7 +14,7 @@ namespace crosstalk::collectors {
 /// Events that are divided by each other, or subtracted: they are to count at the same time.
 enum class CounterFamily : std::uint8_t { base, flops, accesses, traffic, slots, stalls };
 inline constexpr std::size_t counter_families = 6;
-/// "floating-point operations", for what a machine lacks.
+/// "floating-point operations", to name a lack.
 [[nodiscard]] const char* in_words(CounterFamily family);
 /// "base", "flops", "accesses", "traffic", "slots", "stalls": as a user names them.
 [[nodiscard]] const char* name_of(CounterFamily family);

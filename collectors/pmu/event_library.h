@@ -13,8 +13,8 @@
 namespace crosstalk::collectors {
 
 struct EventLibrary {
-  /// The attributes that select the event, for user mode; its period and what a sample says are left open. Errors are
-  /// the library's words.
+  /// Returns the attributes that select the event, for user mode, without its period and the fields of its samples.
+  /// Errors are the library's words.
   std::function<Result<perf_event_attr>(const std::string& name)> encode;
   /// All names that it knows here, "EVENT" and "EVENT:UNIT_MASK".
   std::function<std::vector<std::string>()> names;

@@ -39,7 +39,7 @@ class Budget {
     }
   }
 
-  /// Observing has cost `ns` for what closed events leave behind, which no watch that is not begun saves at once.
+  /// Adds `ns` to the cost of closed events' aftermath, which not beginning a watch does not save at once.
   void lose(std::uint64_t ns) {
     lost_.fetch_add(ns, std::memory_order_relaxed);
     if (common_ != nullptr) {

@@ -40,8 +40,8 @@ Turn WatchProgress::advance(std::uint32_t number, std::uint32_t sequence, std::u
   if (taken) {
     runs = runs_.fetch_add(1, std::memory_order_relaxed) + 1;
   }
-  // Until the first thread to take the line has been watched for a while, it is not known whether it takes what the
-  // owner before had stored before the watch began.
+  // Extends the watch: until its first new owner has been watched for a while, it is not known if that thread reads
+  // data stored before the watch began.
   if (taken && runs == 1) {
     deadline_ns_.store(std::max(deadline_ns(), now_ns + profile::verdict_ns), std::memory_order_relaxed);
   }

@@ -34,7 +34,8 @@ bool learn_cached(InlineCache& table, const Registers& registers, std::uint64_t 
 void learn_to_look_ahead(InlineCache& table, const Registers& registers, std::uint64_t flags, const CodeReader& reader,
                          const Route& route);
 
-/// A cached answer was not what the code says: none is kept for the place until the mark is displaced from the table.
+/// Marks a cached answer as contradicted by the code: no answer is kept for the place until the mark is displaced from
+/// the table.
 void disprove_cached(InlineCache& table, const Registers& registers, std::uint64_t flags);
 
 }  // namespace crosstalk::in_target

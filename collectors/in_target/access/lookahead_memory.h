@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The target's memory under what a lookahead has stored.
+// The target's memory as changed by a lookahead's own stores.
 #pragma once
 
 #include <cstddef>

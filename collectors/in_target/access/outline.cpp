@@ -140,7 +140,7 @@ bool skip_modrm(Cursor& c) {
   return c.has(0);
 }
 
-/// Skips what a shape says to follow the opcode.
+/// Skips the operands that a shape puts after the opcode.
 bool skip_operands(Cursor& c, char shape) {
   std::size_t immediate = 0;
   switch (shape) {

@@ -58,7 +58,7 @@ bool all_known(const VectorStep& step, const Vector& vector) {
   return (vector.known & low_bits(step.size)) == low_bits(step.size);
 }
 
-/// Takes over what the mask leaves out, from the destination or as zeros.
+/// Fills the elements that the mask leaves out from the destination, or with zeros.
 void apply_mask(VectorStep& step) {
   const bool blends = step.operation == O::blend_by_mask;
   if (step.form.mask == 0 && !blends) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The core, as the functions that stand in for libc's see it: asked whether it observes, and told what the program is
-// about to do. Implemented by core/ and session/. All of it may be called before the process is attached, or when it
+// The core's interface to the functions that stand in for libc's: they ask if it observes, and announce the program's
+// next actions. Implemented by core/ and session/. All of it may be called before the process is attached, or when it
 // never is.
 #pragma once
 

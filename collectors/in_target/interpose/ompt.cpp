@@ -19,7 +19,7 @@ using profile::WaitKind;
 
 CROSSTALK_REAL constinit RealFunction<ompt::Tool*(unsigned, const char*)> real_start_tool("ompt_start_tool");
 
-// The library fills the region's word with what parallel_begin() leaves in it, for all threads of the team.
+// Sets the region's word, which the library copies for all threads of the team.
 void parallel_begins(ompt::Data* /*task*/, const void* /*frame*/, ompt::Data* region, unsigned /*threads*/,
                      int /*flags*/, const void* site) {
   region->value = told_region_of(site);

@@ -187,8 +187,8 @@ int create_key(pthread_key_t* key, Destructor destructor) {
 
 namespace {
 
-// The only thread so far is about to have another one beside it: it may sleep from now on, and not be sampled before it
-// accesses what the other has stored to.
+// Called before the first thread gets another one beside it: it may sleep from now on, and not be sampled before it
+// accesses memory that the other has stored to.
 void attend_before_first_thread() {
   ThreadState* const self = registry().live() == 1 ? current_thread() : nullptr;
   if (self != nullptr && self->samples > 0) {
@@ -231,8 +231,8 @@ int create_thread(pthread_t* thread, const pthread_attr_t* attributes, StartRout
 
 CROSSTALK_INTERPOSE(int, clone_thread, "clone", (CloneRoutine, void*, int, void*, pid_t*, void*, pid_t*));
 
-// clone(2) is variadic; the caller passes the last three only where its flags say so. On x86-64 they come in registers
-// and on the stack alike for both declarations, so reading and passing them on is harmless.
+// clone(2) is variadic; the caller passes the last three only if its flags say so. On x86-64 they come in registers and
+// on the stack alike for both declarations, so reading and passing them on is harmless.
 int clone_thread(CloneRoutine routine, void* stack, int flags, void* argument, pid_t* parent_tid, void* tls,
                  pid_t* child_tid) {
   if ((flags & CLONE_THREAD) != 0) {

@@ -87,7 +87,7 @@ bool mark_reported(Entry& entry, const Copy& c) {
          std::atomic_ref(entry.check).compare_exchange_strong(expected, c.check ^ flips, std::memory_order_relaxed);
 }
 
-// Enters what the first table has into `table`, unless something as new is there.
+// Enters the first table's entries into `table`, except where it has something as new.
 void carry_over(Entry* table) {
   for (unsigned level = lowest_level; level <= highest_level; ++level) {
     const LevelPlace place = first_layout.places[level - lowest_level];

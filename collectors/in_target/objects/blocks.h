@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks of memory (block_table.h), for those who ask. Tracking is on from the first instruction, so that blocks
-// allocated before the process is attached are known; the core then says whether it goes on, and from which size on.
+// The public interface to blocks of memory (block_table.h). Tracking is on from the first instruction, so that blocks
+// allocated before the process is attached are known; the core then decides if it goes on, and from which size on.
 #pragma once
 
 #include <cstdint>

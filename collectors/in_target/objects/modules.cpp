@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reports the modules that come and go.
 //
-// dlopen is not interposed. A wrapper would become its caller, and glibc resolves a name without a slash,
-// $ORIGIN and the namespace by its caller's RUNPATH and link map: plugins would not be found. Nothing tells
-// when a dlopen has ended, so modules are looked for:
-//   - when an instruction pointer is sampled or trapped that lies in no known module (note_code_address): the
-//     next allocation, outside any handler, looks. Only modules that run can be in a profile, so none that
-//     matters is missed;
-//   - before and after each dlclose (interposing that is safe: its caller does not matter), so that what
-//     lived between two looks is seen before it goes;
-//   - when the core asks: at attach, at exit, and where a thread starts, but there once in a tenth of a second unless
-//     it starts in a module that is not known: glibc walks all of its modules for each look, under a lock that all
-//     share, and that the program holds while it looks at its modules itself.
-// A look without a change is one callback (glibc counts loads and unloads in dlpi_adds and dlpi_subs).
-// A new module is dated to the look before, when it was not there: so no sample in it is older than it.
+// dlopen is not interposed. A wrapper would become its caller, and glibc resolves a name without a slash, $ORIGIN and
+// the namespace by its caller's RUNPATH and link map: plugins would not be found. Nothing reports the end of a dlopen,
+// so the library looks for modules:
+//   - when an instruction pointer is sampled or trapped outside all known modules (note_code_address): the next
+//     allocation, outside any handler, looks. Only running modules can be in a profile, so this misses none that
+//     matters;
+//   - before and after each dlclose, to see modules that lived between two looks. Interposing dlclose is safe: its
+//     caller does not matter;
+//   - when the core asks: at attach, at exit, and when a thread starts, but then once in a tenth of a second unless it
+//     starts in an unknown module. glibc walks all of its modules for each look, under a common lock, which the program
+//     holds while it looks at its modules itself.
+// A look without a change is one callback (glibc counts loads and unloads in dlpi_adds and dlpi_subs). A new module
+// gets the time of the look before, which did not find it: so no sample in it is older than it.
 #include "collectors/in_target/objects/modules.h"
 
 #include <sys/auxv.h>

@@ -73,7 +73,7 @@ struct Spell {  // a thread's activity since the last review
   double accesses;  // that were sampled
 };
 
-// The cost of each kind of clock for what the thread does, as a fraction of its CPU time.
+// Returns the cost of each kind of clock for a thread's activity, as a fraction of its CPU time.
 double perf_cost(const Spell& spell, std::uint64_t period_ns, const profile::SessionConfig& config) {
   const double sampling =
       (config.perf_sample_cost_ns + spell.handlers_ns / spell.samples) / static_cast<double>(period_ns);
@@ -120,7 +120,7 @@ void adapt(ThreadState& self, const Spell& spell) {
 /// of their lives. So they begin with it, all or one in some, as the budget affords for threads of their length. No
 /// period: they begin with the coarse one, as others do.
 watch_policy::BriefClock clock_of_brief_threads(const profile::SessionConfig& config) {
-  constexpr std::uint64_t open_and_close_ns = 40'000;  // with what else of ours a thread's begin and end take
+  constexpr std::uint64_t open_and_close_ns = 40'000;  // including our other work at a thread's begin and end
   const std::uint64_t handler_ns = mean_handler_ns.load(std::memory_order_relaxed);
   if (config.clock != ClockKind::automatic || config.perf_allowed == 0 || !the_lives.brief(tick_ns())) {
     return {};
@@ -262,9 +262,9 @@ void review_events(ThreadState& self, std::uint64_t switches, std::uint64_t cpu_
                                     self.keeps_events);
 }
 
-/// Each event of the processor costs a context switch what a clock of perf does, at least. A thread that switches too
-/// often for that is sampled by its clock alone. Events are opened at a thread's first review: one that is over before
-/// has none.
+/// Opens or closes a thread's memory events. Each costs a context switch at least as much as a clock of perf. A thread
+/// that switches too often for that is sampled by its clock alone. Events are opened at a thread's first review: a
+/// shorter thread has none.
 void review_memory_events(ThreadState& self, const Spell& spell) {
   constexpr double share = 0.5;  // of the part that the clock may take
   constexpr double fewer = 4;    // than those for which they were closed

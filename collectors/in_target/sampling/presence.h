@@ -8,7 +8,7 @@
 
 namespace crosstalk::in_target {
 
-/// A thread begins: it is charged for what comes after now.
+/// Begins to charge a thread, from now on.
 void begin_presence(ThreadState& self);
 /// Learns from an observation how much the thread copies, and has the kernel copy.
 void learn_copying(ThreadState& self, const collectors::Observation& seen);

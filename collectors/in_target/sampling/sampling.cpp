@@ -101,7 +101,7 @@ void locate(SamplePassage& at) {
   seen.on_own_stack = seen.address != 0 && seen.address >= at.self.stack_low && seen.address < at.self.stack_high;
 }
 
-/// Puts the access on the bulletin board; what that has known of its line, with what a watch would need.
+/// Puts the access on the bulletin board. Returns the board's knowledge of its line, and the data that a watch needs.
 WatchRequest publish(SamplePassage& at) {
   const collectors::Observation& seen = at.seen;
   const auto now_ms = static_cast<std::uint32_t>(seen.time_ns / 1'000'000);
@@ -315,7 +315,7 @@ void handle_past(ThreadState& self, const PastAccess& access, SamplePassage& tic
   tick.apart_ns += at.apart_ns;
 }
 
-/// Charges the accesses that were sampled with what the kernel took for each.
+/// Charges the sampled accesses for the kernel's time for each.
 void charge_accesses(ThreadState& self, std::uint32_t samples) {
   const std::uint64_t delivery_ns = samples * MemoryEvents::delivery_ns();
   self.memory.samples += samples;

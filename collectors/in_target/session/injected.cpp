@@ -311,7 +311,7 @@ const char* start(const char* arena) {
 
 bool on_new_modules() { return !runtime().injected || follow_calls(patch_new_modules()); }
 
-// ---- what the recorder has called
+// ---- called by the recorder
 
 extern "C" {
 __attribute__((visibility("default"))) constinit InjectionAnswer crosstalk_injection_answer{};

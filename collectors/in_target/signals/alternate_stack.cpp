@@ -222,7 +222,7 @@ namespace {
 /// Asks the kernel if it accepts `asked`, and then gives it our stack again. No handler may run meanwhile on a stack
 /// that is too small: signals are blocked, except SIGTRAP, which kills on older kernels if blocked.
 long set_target_stack(HandlerStack& own, const stack_t& asked) {
-  const bool block = observing();  // afterwards a filter may be in force, which allows what the target calls
+  const bool block = observing();  // afterwards a filter may be in force, which allows the target's calls
   const std::uint64_t most = ~(std::uint64_t{1} << static_cast<unsigned>(SIGTRAP - 1));
   std::uint64_t before = 0;
   if (block) {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernel has a stack of ours (sys/handler_stack.h) as the alternate stack of each observed thread, so that our
-// signals never need the target's. The target is shown what it would have had:
-//   sigaltstack  keeps what the target asks for and reports it, after the kernel has said whether it accepts it;
+// signals never need the target's. The target sees its own wishes:
+//   sigaltstack  keeps the target's stack and reports it, after the kernel has said if it accepts it;
 //   handlers     of its own with SA_ONSTACK are entered by a stub (signals/handler_stubs.h), which moves the kernel's
-//                frame from our stack to where it would have been: on the target's alternate stack or, where it has
-//                none, on the interrupted one. The context shows the target's stack; on return, ours is put back.
-// Nothing is kept outside of our stacks: the one that a frame lies on, or that the kernel names, says all. So fork,
-// vfork, seccomp and threads that were never seen need no care, and a target that calls the kernel itself gets
-// what it asked for: its stack replaces ours, and its handlers run where the kernel puts them.
+//                frame from our stack to its normal place: the target's alternate stack or, if it has none, the
+//                interrupted one. The context shows the target's stack; on return, ours is put back.
+// All state is on our stacks, and the stack of a frame, or the kernel's alternate stack, identifies it. So fork, vfork,
+// seccomp and threads that were never seen need no care. A target that calls the kernel itself gets its wish: its stack
+// replaces ours, and the kernel places its handlers' frames.
 //
-// Known to differ: the context of handlers without SA_ONSTACK names our stack; SS_AUTODISARM does not act in them;
-// and a signal that arrives in the microsecond in which another one's frame is being moved is handled on our stack.
+// Known differences: the context of handlers without SA_ONSTACK names our stack; SS_AUTODISARM does not act in them;
+// and a signal that arrives in the microsecond in which another one's frame is moved is handled on our stack.
 #pragma once
 
 #include <signal.h>

@@ -117,7 +117,7 @@ int change_mask(SetMask& real, int how, const sigset_t* set, sigset_t* old_set) 
 
 namespace {
 
-// The kernel's mask is the first word of a sigset_t. The last one says what the target believes of our signals.
+// The kernel's mask is the first word of a sigset_t. The last word holds the target's wishes for our signals.
 constexpr std::size_t spare_word = sizeof(sigset_t) / sizeof(std::uint64_t) - 1;
 constexpr std::uint64_t spare_mark = 0x6b6c617473736f00;  // with Shadow's bits in the lowest byte
 

@@ -68,7 +68,7 @@ SignalHandler filtered_signal(int signal_number, SignalHandler handler, int flag
 /// Looks up the functions that the queue and jump wrappers call, as prepare_signal_wrappers() does.
 void prepare_queue_wrappers();
 void prepare_jump_wrappers();
-/// Looks up what the wrappers call that may be called in signal handlers.
+/// Looks up the functions that the wrappers call and that may be called in signal handlers.
 void prepare_signal_wrappers();
 
 /// While it lives, the kernel has the target's wishes for our signals: those it ignores are ignored, those it

@@ -20,7 +20,8 @@ class CriticalSection {
   std::atomic<std::uint32_t> inside_{0};  // a number: a leaving thread may count itself out after the next one enters
 };
 
-/// By what the runtime library calls the section; sections that share an entry are measured more often than they need.
+/// Returns the section by the runtime library's name of it; sections that share an entry are measured more often than
+/// necessary.
 inline CriticalSection& critical_section(std::uint64_t id) {
   constexpr unsigned low_bits = 3;
   constexpr std::size_t sections = 64;

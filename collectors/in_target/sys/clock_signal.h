@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The signal of POSIX timers' clocks: the kernel's number 32, which glibc keeps for pthread_cancel. libc lets no
 // program block it, wait for it, put it into a set or install a handler, so the clock takes nothing from the target,
-// and no mask or disposition has to be kept up for it. It is shared with libc:
+// and needs no fake mask or disposition. It is shared with libc:
 //
 //   ours      si_code is SI_TIMER and the value is ours. libc's handler ignores everything but SI_TKILL, so
 //             a tick that meets it is lost and does no harm;
 //   libc's    everything else goes on to the handler that libc has installed, or would have.
 //
 // libc installs its handler with a system call of its own, at the first pthread_cancel() (older versions: at the
-// start). So ours is put back behind each pthread_cancel(), and what it found there is what it hands on to.
+// start). So our handler is put back after each pthread_cancel(), and passes signals on to the handler that it found
+// there.
 #pragma once
 
 #include <signal.h>

@@ -235,7 +235,7 @@ bool WatchUnit::join(Slot& slot, ThreadState& self, std::uint64_t now_ns) {
   if (address == 0 || words == 0 || words > words_per_slot || !try_lock(slot)) {
     return false;
   }
-  if (slot.watch.load(relaxed) != 0) {  // room for what more than this process needs
+  if (slot.watch.load(relaxed) != 0) {  // makes room: a common watch serves several processes
     close(slot, self, profile::CloseReason::stopped);
   }
   slot.shared = &common;

@@ -56,7 +56,7 @@ void set_alarm(ThreadState& self, std::uint64_t cpu_ns);
 void end_alarm(ThreadState& self);
 /// Closes the alarm of any thread unless it is set.
 void close_idle_alarm(ThreadState& thread);
-/// A sample has come first, at `now_ns`, and ends what the alarm was to end: ends it, too, if it should have rung.
+/// Ends the alarm if a sample comes first, at `now_ns`, and the alarm should have rung already.
 void end_late_alarm(ThreadState& self, std::uint64_t now_ns);
 /// For how long the alarm of the calling thread has been set up to now.
 std::uint64_t alarm_time(const ThreadState& self, std::uint64_t now_ns);
