@@ -316,7 +316,7 @@ struct SampleReaders {
   CodeAtSamples code;
   ProbedLines probed;
   TellingWatches telling;
-  std::optional<LineUses> uses;  // where watches cannot tell
+  std::optional<LineUses> uses;  // only if watches cannot tell
   MemorySamples memory;
   Callers callers;
 };

@@ -20,8 +20,8 @@ struct AnalysisOptions {
   std::string estimator = "automatic";
   std::size_t max_rows = 100;                     // of lines, objects, functions each
   bool start_routines = false;                    // of threads; it takes a stack or more of each
-  std::optional<CodeWanted> code = std::nullopt;  // whose instructions to list
-  const models::Machine* machine = nullptr;       // that was recorded, calibrated; null: it was not
+  std::optional<CodeWanted> code = std::nullopt;  // functions to list the instructions of
+  const models::Machine* machine = nullptr;       // the recorded machine, calibrated; null: it was not
   std::string uncalibrated;                       // why `machine` is null, a sentence with a remedy
 };
 

@@ -29,7 +29,7 @@ struct Grouping {
   /// By index of group. Equal producer and consumer: between members of that group. Groups by core and socket have no
   /// invalidations, because those are not known by processor.
   Matrix cells, invalidations;
-  std::string note = {};  // what a reader must know of it, a sentence; empty: nothing
+  std::string note = {};  // a caveat for readers, a sentence; empty: none
   [[nodiscard]] bool of_processors() const { return by == GroupBy::core || by == GroupBy::socket; }
 };
 

@@ -40,7 +40,7 @@ class TellingWatches {
   std::span<const profile::WatchRow> watches_;
   std::span<const profile::ThreadRow> threads_;
   SampledCode& code_;
-  std::unordered_map<std::uint64_t, Line> lines_;  // that were watched
+  std::unordered_map<std::uint64_t, Line> lines_;  // watched lines
 };
 
 /// So many watches without a trap cannot be chance.

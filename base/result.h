@@ -10,7 +10,7 @@ namespace crosstalk {
 
 /// The kind of an Error; the driver maps it to an exit status.
 enum class ErrorCode {
-  invalid_argument,  ///< what the user asked for cannot be
+  invalid_argument,  ///< an impossible request of the user
   not_found,         ///< a file, command or process is not there
   not_executable,    ///< a command is there and cannot be executed
   refused,           ///< we decline (static or setuid binary, ...)

@@ -15,7 +15,7 @@ BusyTime busy_time(std::optional<double> amount, const Peak& peak, double elapse
   time.exists = peak.exists;
   const auto seconds_at = [amount](const std::optional<double>& rate) {
     if (amount && *amount == 0) {
-      return std::optional(0.0);  // whatever the peak is
+      return std::optional(0.0);  // for any peak
     }
     return amount && rate && *rate > 0 ? std::optional(*amount / *rate) : std::nullopt;
   };

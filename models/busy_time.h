@@ -36,7 +36,7 @@ class ByUnit {
 /// operations a second. Absent: not known.
 struct Peak {
   std::optional<double> effective;    // the most that a program was measured to reach
-  std::optional<double> theoretical;  // what the hardware is made for
+  std::optional<double> theoretical;  // the hardware's design limit
   bool exists = true;                 // false: this machine has no such unit
   double spread = 0;                  // part of `effective` by which the best quarter of the tries to measure it differ
 };

@@ -72,7 +72,7 @@ class CycleAccount {
     return seconds_[static_cast<std::size_t>(which)];
   }
   [[nodiscard]] double total() const;
-  std::vector<std::string> notes;  // what to know of the figures, sentences
+  std::vector<std::string> notes;  // caveats of the figures, sentences
 
   std::optional<double>& at(CycleClass which) { return seconds_[static_cast<std::size_t>(which)]; }
 

@@ -25,7 +25,7 @@ struct Figure {
   double spread = 0;                  ///< by which part of the best the best quarter of the tries differ from it
   std::uint32_t tries = 0;            ///< 0: none was made
   std::uint32_t disturbed = 0;        ///< of them; they count only where fewer than five others are
-  std::optional<double> theoretical;  ///< what the processor's manual and its frequency promise; nullopt: not known
+  std::optional<double> theoretical;  ///< by the processor's manual and its frequency; nullopt: not known
   std::string method;                 ///< how it was measured
   std::string refused;                ///< why there is no value; empty: there is one
 };
@@ -47,7 +47,7 @@ enum class Chain : std::uint8_t {
   locked_add,           ///< `lock add` to memory
   locked_exchange,      ///< `xchg` with memory
   locked_compare,       ///< load, then `lock cmpxchg` that succeeds
-  branch_mispredicted,  ///< what a wrong prediction costs more than a right one
+  branch_mispredicted,  ///< extra cost of a wrong prediction
 };
 
 /// The names of values in the file, in the order of the enumeration.
@@ -98,7 +98,7 @@ struct Cache {
   std::uint64_t bytes = 0;  // of one
   std::uint32_t line_bytes = 64;
   std::uint32_t ways = 0;           // 0: not known, or fully associative
-  std::vector<std::uint32_t> cpus;  // that share it, ascending
+  std::vector<std::uint32_t> cpus;  // sharing it, ascending
   bool operator==(const Cache&) const = default;
 };
 
@@ -113,7 +113,7 @@ struct Identity {
 
 struct Frequency {
   std::optional<double> tsc_hz;           // of the time-stamp counter; nullopt: it is not constant
-  std::optional<double> nominal_max_hz;   // that the kernel allows; nullopt: it does not say (most virtual machines)
+  std::optional<double> nominal_max_hz;   // allowed by the kernel; nullopt: it does not say (most virtual machines)
   Figure one_core_hz;                     // cycles a second that a chain of dependent additions runs at
   Figure all_cores_hz;                    // the slowest core's, while all run one
   Figure after_avx2_hz, after_avx512_hz;  // right after such multiply-adds, which slow some processors down
@@ -157,7 +157,7 @@ struct Machine {
   bool quick = false;                              // measured with fewer tries
   double measuring_s = 0;                          // how long it took
   std::uint64_t memory_bytes = 0;
-  std::uint64_t page_bytes = 4096;    // that memory was measured with
+  std::uint64_t page_bytes = 4096;    // in the measurement of memory
   std::vector<Processor> processors;  // ascending by cpu
   std::vector<Cache> caches;
   Frequency frequency;
@@ -167,7 +167,7 @@ struct Machine {
   std::vector<InstructionRate> instructions;
   std::vector<ChainTime> chains;
   std::vector<ProcessorPair> pairs;
-  std::vector<std::string> notes;  // what a reader of the figures should know
+  std::vector<std::string> notes;  // caveats of the figures
 
   // Null: the file lacks the figure. A figure in the file may still be refused.
   [[nodiscard]] const Figure* flops_of(Width width, Precision precision, Operation operation, Scope scope) const;

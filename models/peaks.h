@@ -36,7 +36,7 @@ struct Demand {
   FlopMix flops = {};
   double store_share = 0;  // of its accesses to memory, those that store
   bool streaming = false;  // its stores go round the caches
-  double threads = 1;      // that execute it at the same time
+  double threads = 1;      // executing it at the same time
 };
 
 /// The part of one of `threads` threads in a figure for one core and for all. `shared`: threads share the capacity, and

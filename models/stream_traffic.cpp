@@ -164,7 +164,7 @@ class Sweep {
 
  private:
   void add(const Group& group) {
-    std::size_t home = 0;  // where the foremost stream finds its data
+    std::size_t home = 0;  // the level of the foremost stream's data
     for (std::size_t i = 0; i < group.size(); ++i) {
       const Stream& stream = *group[i];
       const bool near = i > 0 && distance(*group[i - 1], stream) < line_bytes;

@@ -26,8 +26,8 @@ struct TuningEvidence {
   LoopBody body;                          //
   std::vector<std::string> own_callees;   // functions of the program's own that it calls, which could be inlined
   std::optional<double> packed;           // part of the floating-point operations that are SIMD
-  std::optional<Width> widest_flops;      // that it uses
-  std::optional<Width> widest_available;  // that the machine has
+  std::optional<Width> widest_flops;      // in use
+  std::optional<Width> widest_available;  // of the machine
   std::optional<double> multiply_adds;    // part of the operations that are fused multiply-adds
   std::optional<double> other_flops;      // part that are divisions, roots and the like
   std::optional<double> access_bytes;     // of an access, on average
@@ -40,9 +40,9 @@ struct TuningEvidence {
 };
 
 struct Remedy {
-  std::string title;     // what to do, an imperative
-  std::string why;       // what that changes, a sentence
-  std::string evidence;  // what was seen, a sentence
+  std::string title;     // the change, an imperative
+  std::string why;       // the effect of the change, a sentence
+  std::string evidence;  // the observation, a sentence
   std::string section;   // of the source: "5.3.1"
 };
 

@@ -66,11 +66,11 @@ struct SessionConfig {
   // Calibrated by the recorder on this machine before the start, nanoseconds:
   std::uint32_t signal_cost_ns = 2000;        // delivery of and return from one signal
   std::uint32_t trap_cost_ns = 5000;          // one watchpoint trap without its handler
-  std::uint32_t switch_cost_ns = 4000;        // what a perf task clock adds to a context switch
-  std::uint32_t watch_switch_cost_ns = 600;   // what one armed watchpoint adds to a context switch
-  std::uint32_t presence_cost_ns = 800;       // what open watchpoints add to it while none is armed
+  std::uint32_t switch_cost_ns = 4000;        // extra time of a context switch with a perf task clock
+  std::uint32_t watch_switch_cost_ns = 600;   // extra time of one with one armed watchpoint
+  std::uint32_t presence_cost_ns = 800;       // extra time of one with open watchpoints, none armed
   std::uint32_t perf_sample_cost_ns = 15000;  // one task-clock sample without its handler
-  std::uint32_t past_presence_cost_ns = 80;   // what they add to it after they were closed
+  std::uint32_t past_presence_cost_ns = 80;   // extra time of one after watchpoints were closed
   // While watchpoints are armed, the processor copies without its fast strings. The first value is the extra time of
   // the program's copies, in thousandths; the second the extra picoseconds for each byte that it or the kernel copies.
   std::uint32_t armed_copy_permille = 8000;
@@ -105,7 +105,7 @@ struct alignas(cache_line) ThreadWatchpoints {
     std::atomic<std::uint64_t> id;      // the kernel's event id, which reveals a reused descriptor
   };
   Event event[max_events];
-  std::atomic<std::uint64_t> address[max_events];  // what each was last set to
+  std::atomic<std::uint64_t> address[max_events];  // the last setting of each
   std::atomic<std::uint32_t> watch[2];             // the common watch that each pair of events was armed for; 0: none
   std::atomic<std::uint32_t> words;                // events that the thread can have; 0: it must not be armed
   std::atomic<std::uint8_t> mode[max_events];      // collectors/in_target/core/thread_state.h, WatchMode

@@ -46,12 +46,12 @@ enum class CounterQuantity : std::uint8_t {
   loads,
   stores,
   // Lines of 64 bytes:
-  l1d_fills,       // that come into the first level
-  l1d_writebacks,  // that leave it for the second, changed
+  l1d_fills,       // into the first level
+  l1d_writebacks,  // from it to the second, modified
   l2_fills,
   l2_writebacks,
   l3_misses,     // requests of the core that the last level does not hold; without prefetches into that
-  memory_fills,  // that come into the first level from memory
+  memory_fills,  // into the first level from memory
   // Parts of the cycles by use of the core's micro-operation slots (top-down):
   retiring,
   frontend_bound,
@@ -110,7 +110,7 @@ struct CounterRow {
   std::uint32_t id = 0;     // from 1 on, without gaps; those of a group follow each other
   std::uint32_t group = 0;  // from 1 on
   std::string name;         // "instructions"; of an event that the user named, that name
-  std::string event;        // what was opened: "cpu/config=0xc0/ (INST_RETIRED:ANY_P)"
+  std::string event;        // the opened event: "cpu/config=0xc0/ (INST_RETIRED:ANY_P)"
   std::string unit;         // "cpu", "cpu_core": it counts on cores of that kind only
   CounterQuantity quantity = CounterQuantity::other;
   double each = 1;  // how much of the quantity a count stands for

@@ -55,14 +55,14 @@ struct Session {
   std::uint32_t cpus = 0;
   std::uint32_t line_bytes = 64;
   std::string topology;  // Topology::text(); empty: not known
-  std::string machine;   // what the machine can do: a machine file's text; empty: it was not measured
+  std::string machine;   // a machine file's text; empty: it was not measured
   CoreTimes core;
   ProcessorWaits waits;
   std::uint64_t memory_bytes = 0;     // arena bytes in use + recorder's peak RSS share
   std::uint64_t recorder_cpu_ns = 0;  // CPU time of the recorder itself, no part of any thread's
   std::string version;                // of crosstalk
   SkippedProbes skipped_probes;
-  WatchTrial watch_trial;  // what watchpoints did when the recording began
+  WatchTrial watch_trial;  // the self-test of watchpoints at the recording's begin
   SessionConfig config;
 };
 
@@ -256,7 +256,7 @@ struct ProbedLine {
 
 struct WatchRow {
   WatchId id;
-  ThreadId thread;  // whose sample opened it
+  ThreadId thread;  // opened it with a sample
   std::uint64_t time_ns = 0, line = 0;
   InlineVector<WatchWord, max_watch_words> words;
   std::uint32_t threads = 0, armed = 0;
@@ -311,7 +311,7 @@ struct SharedMappingRow {
   ProcessId process;
   std::uint64_t time_ns = 0, begin = 0, bytes = 0;
   std::uint64_t file_offset = 0;        // of `begin` in what is mapped
-  std::uint64_t device = 0, inode = 0;  // what is mapped, the same in all processes
+  std::uint64_t device = 0, inode = 0;  // of the mapped file, the same in all processes
   std::string name;                     // as /proc/PID/maps has it
 };
 

@@ -175,7 +175,7 @@ struct Sample {
   std::uint32_t latency_cycles = 0;  // of the access; 0: unknown
   SourceKind source = SourceKind::clock;
   WeightUnit weight_unit = WeightUnit::ns;
-  std::uint16_t region = 0;  // that the thread was in, by its number in ThreadRegions (region_table.h); 0: none
+  std::uint16_t region = 0;  // innermost one, by its number in ThreadRegions (region_table.h); 0: none
   Registers registers;       // interrupted; rip is `ip` again
 };
 
@@ -197,7 +197,7 @@ struct WatchWord {
   std::uint8_t offset = 0;  // in the line
   std::uint8_t length = 0;  // 1, 2, 4 or 8 bytes; 0: unused
   std::uint16_t reserved = 0;
-  float probability = 1;  // that this word was chosen, given the sample
+  float probability = 1;  // of choosing this word, given the sample
 };
 
 /// The values of a line's eight words, as a hash of 16 bits each: enough to tell whether a word has changed between two

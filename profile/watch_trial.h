@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The recorder's self-test of the machine's watchpoints, as a profile stores its result. collectors/facilities/watchpoint_trial.h
-// runs the test.
+// The recorder's self-test of the machine's watchpoints, as a profile stores its result.
+// collectors/facilities/watchpoint_trial.h runs the test.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,7 @@ struct WatchTrial {
   std::uint32_t silent = 0;     // TrialAccess: what did not trap
   std::uint32_t registers = 0;  // debug registers that could be opened
   std::string why;              // of all but `fires`: what was found, and the cause where it can be told
-  std::string remedy;           // what would help; empty: nothing is known that would
+  std::string remedy;           // a remedy; empty: none is known
 };
 
 /// True if watches may be armed. Watchpoints that do not report other threads show no communication, and a target might

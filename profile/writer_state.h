@@ -83,7 +83,7 @@ struct WriterState {
   Statements statements;
   StackPacker packer;
   std::string path;
-  std::uint64_t time_base_ns = 0;  // what `time` columns count from; fixed by the first session put
+  std::uint64_t time_base_ns = 0;  // zero of `time` columns; fixed by the first session put
   bool based = false;
   bool failed = false;
   std::unordered_map<std::uint32_t, Registers> registers;  // by thread: what its next sample's are counted from

@@ -21,7 +21,7 @@ struct LoopFigures {
   models::ByUnit<std::string> reasons;  // why a unit's is absent, half a sentence; empty: it is there, or is not
   models::ByUnit<bool> counted;         // a unit's work is by hardware counters, else by code and samples
   models::ByUnit<std::optional<double>> per_s;  // work a second of CPU time: bytes by level, operations
-  std::vector<std::string> notes;               // what to know of the busy times, sentences
+  std::vector<std::string> notes;               // caveats of the busy times, sentences
   std::optional<double> fpu_of_machine;  // operations, of the effective peak that the machine's best code reaches
   std::optional<double> bytes_to_flops, balance;
   models::Classified busy_class;
@@ -34,7 +34,7 @@ struct LoopFigures {
   std::optional<double> access_bytes;           // of an access, on average
   double gathers = 0, scatters = 0;             // an iteration
   std::optional<CounterRates> counters;         // by hardware counters; absent: none was read
-  double threads = 1;                           // that execute it at once, on average
+  double threads = 1;                           // executing it at once, on average
   std::optional<double> imbalance;              // of threads' CPU time in it, but for measured waits for others
 
   /// CPU time of the thread that is in the loop longest: the loop took at least that.

@@ -95,7 +95,7 @@ struct RegionEvidence {
   double elapsed_s = 0;
   bool sampled = true;
   ThreadTotal samples;  // scaled
-  double event_ns = 0;  // what one more sample would stand for
+  double event_ns = 0;  // the time that one more sample would represent
   std::optional<Waited> waited = Waited();
   LoopEvidence loops;
 

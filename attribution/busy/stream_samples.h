@@ -39,7 +39,7 @@ struct LoopPairs {
 /// address are no streams.
 struct LoopStreams {
   std::vector<models::Stream> streams;
-  std::vector<models::Scattered> scattered;  // whose addresses follow from no register
+  std::vector<models::Scattered> scattered;  // accesses with addresses that no register gives
   std::string unknown;
 };
 /// `iterations_per_s`: of the thread's CPU time. It tells if the loop sweeps over the whole sampled range, or

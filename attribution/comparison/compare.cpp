@@ -120,7 +120,7 @@ struct LoopEntry {
   LoopFigures figures;
   std::size_t copies = 0;
 };
-using LoopKey = std::tuple<Place, std::uint32_t, std::uint32_t>;  // where it begins, number of lines, depth
+using LoopKey = std::tuple<Place, std::uint32_t, std::uint32_t>;  // begin, number of lines, depth
 
 Figure iteration_time(const LoopRow& loop) {
   const Rate& rate = loop.rates.iterations;

@@ -61,7 +61,7 @@ struct LoopFigures {
 };
 struct LoopChange {
   Matched matched = Matched::both;
-  Place subject, was;  // where it begins
+  Place subject, was;  // the loop's begin
   std::uint32_t line_end = 0;
   LoopFigures before, after, change;
   Verdict verdict = Verdict::unknown;

@@ -58,7 +58,7 @@ struct CounterSummary {
     CounterRates rates;
   };
   std::vector<profile::CounterRow> counters;
-  std::vector<Thread> threads;  // those with readings, by index
+  std::vector<Thread> threads;  // with readings, by index
 };
 
 }  // namespace crosstalk::attribution

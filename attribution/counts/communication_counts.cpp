@@ -175,7 +175,7 @@ class Counter {
     return thread < in_.threads.size() ? &in_.threads[thread] : nullptr;
   }
   using Role = std::pair<std::uint64_t, bool>;  // ip, consumes
-  struct Own {                                  // what was followed of a thread of a group at an instruction
+  struct Own {                                  // cycles of a group's thread at an instruction
     std::uint32_t thread = 0;
     std::uint64_t ip = 0;
     std::size_t first = 0, cycles = 0;  // among those of its law

@@ -33,7 +33,7 @@ struct CountGroup {
   double error = 0;                // half of its 95 % interval, as a part of it
   std::string unknown;             // why there is no count; empty when there is
   std::vector<CountedLine> lines;  // by address; their parts add up to 1
-  double all_lines = 1;            // those included on which nothing was seen
+  double all_lines = 1;            // lines without communication seen included
 
   /// The part of a group's communications that some of them make up, and its variance. `seen`: by line of `lines`. A
   /// line is watched as often as its cost demands, while all lines are exchanged equally often.

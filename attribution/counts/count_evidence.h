@@ -25,7 +25,7 @@ struct ConsumerSite {
 struct SiteSamples {
   LineSamples lines;
   std::uint64_t samples = 0, first_ns = 0, last_ns = 0;
-  std::size_t communications = 0;  // that were seen when this was made
+  std::size_t communications = 0;  // seen when this was made
 };
 
 /// Samples at the consuming instructions. Make it from the timelines, then call add() for every sample.
@@ -44,7 +44,7 @@ class ConsumerSamples {
 struct CountedLine {
   double part = 1;     // of its group's lines: it stands for those that it is nearest to
   double seen = 0;     // weighted sum of communications seen
-  double watches = 0;  // that saw them
+  double watches = 0;  // with communications
 };
 
 /// A communication seen.
@@ -59,7 +59,7 @@ struct ExchangeGroup {
   std::set<std::uint64_t> instructions;  // by which it consumes; run-time addresses
   LineCluster lines;
   std::vector<SeenAt> seen;
-  std::vector<std::uint32_t> watches;                    // that saw them, ascending
+  std::vector<std::uint32_t> watches;                    // with communications, ascending
   std::uint64_t samples = 0, first_ns = 0, last_ns = 0;  // of the consumer's accesses; 0 when there were none
 };
 [[nodiscard]] std::vector<ExchangeGroup> exchange_groups(std::span<const profile::WatchRow> watches,

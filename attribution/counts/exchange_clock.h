@@ -47,7 +47,7 @@ struct Cycle {
 struct ExchangeClock {
   std::size_t word = 0;
   std::int64_t step = 0;     // of most cycles, never 0
-  std::uint64_t cycles = 0;  // that tell of this word, with those that are like none
+  std::uint64_t cycles = 0;  // with this word known, irregular ones included
   std::uint64_t alike = 0;   // of them, with that step and as many exchanges as most, or as many times both
   double usual = 0;          // exchanges a step, in those
   double exchanges = 0;      // a step, over all that moved by whole steps

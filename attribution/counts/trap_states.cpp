@@ -9,7 +9,7 @@ namespace crosstalk::attribution {
 
 std::uint32_t TrapStates::add(const profile::TrapRow& trap) {
   const std::uint32_t row = size();
-  Words words = first_;  // what is not known is never read: the first row's takes no room
+  Words words = first_;  // unknown words are never read: the first row's take no room
   std::copy_n(trap.registers.value.begin(), state_registers, words.begin());
   if (trap.frame) {
     std::copy(trap.frame->begin(), trap.frame->end(), words.begin() + state_registers);

@@ -141,7 +141,7 @@ class CountSums {
   }
   std::map<std::uint32_t, ByLine> seen_;  // by group
   // Communications come by watch, and many of one place in succession.
-  double* latest_ = nullptr;  // what is seen of it
+  double* latest_ = nullptr;  // the amount seen there
   CountTable::Place latest_place_;
 };
 
@@ -210,7 +210,7 @@ class AmountSums {
  private:
   struct Sum {  // in one unit
     double amount = 0, variance = 0;
-    double event = 0;  // that did not come and that the variance does not allow for
+    double event = 0;  // of an unseen event that the variance does not include
   };
 
   static Interval interval_of(const Sum& sum, double limit, double unseen) {

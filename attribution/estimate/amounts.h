@@ -43,7 +43,7 @@ using PairOf = Pair (*)(const SeenCommunication&);
 /// A contribution with the data that each of its amounts needs.
 struct Summand {
   const Contribution* contribution = nullptr;
-  CountTable::Place place;  // where it is counted
+  CountTable::Place place;  // the place that counts it
   double cost_s = 0;        // expanded
 };
 [[nodiscard]] Summand summand_of(const Contribution& contribution, const Expansion& expansion, double cost_s);

@@ -42,7 +42,7 @@ class Censoring {
   };
   struct Timing {                               // of long watches
     std::map<std::uint64_t, LineTiming> lines;  // by address
-    std::uint64_t watches = 0;                  // that have some cost: a store that only invalidates has none
+    std::uint64_t watches = 0;                  // with some cost: a store that only invalidates has none
     [[nodiscard]] double ratio() const;
   };
   struct Looks {  // the watches of a stratum, by weight of their samples

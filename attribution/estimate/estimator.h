@@ -20,8 +20,8 @@ struct Estimator {
   std::string_view name, summary;  // as the command line has them; a clause without a full stop
   StrataPolicy policy;
   void (*charge)(const Evidence& evidence, std::uint32_t watch, Estimate& out) = nullptr;
-  bool within_time = false;  // what is charged to a thread is scaled down to the time, or the accesses, that it has
-  bool censoring = false;    // what brief watches were too short to see is made up for (censoring.h)
+  bool within_time = false;  // scales a thread's charges down to its time, or its accesses
+  bool censoring = false;    // compensates for the shortness of brief watches (censoring.h)
   bool till_seen = false;    // a sampled load's watch that is full before anything could be charged has not decided
 };
 /// All estimators, the default first.

@@ -22,7 +22,7 @@ namespace crosstalk::attribution {
 
 /// The observations of one watch. All that it refers to must outlive the estimate.
 struct Evidence {
-  ThreadId thread;    // whose sample opened the watch
+  ThreadId thread;    // opened the watch with a sample
   double weight = 0;  // the sample's, in `unit`
   std::uint32_t stratum = Strata::none;
   std::span<const SeenCommunication> communications;
@@ -30,7 +30,7 @@ struct Evidence {
   const profile::WatchRow* watch = nullptr;    // absent: estimators that ask for partners make nothing of it
   AccessKind sampled = AccessKind::none;
   bool brief = false;                         // the watch was one that looks for a short time only
-  std::uint64_t brief_until_ns = UINT64_MAX;  // what is seen later, only a long watch can see,
+  std::uint64_t brief_until_ns = UINT64_MAX;  // only a long watch sees later accesses,
   double long_weight = 1;                     // of which there is one in so many where that was drawn by chance
   std::span<const SeenCommunication> interrupted = {};
   profile::WeightUnit unit = profile::WeightUnit::ns;  // of the sample's weight and of the stratum
@@ -56,7 +56,7 @@ class WatchEvidence {
   [[nodiscard]] std::size_t communications() const;
 
  private:
-  struct Common;  // what is known from all watches together
+  struct Common;  // data of all watches together
   std::span<const profile::WatchRow> watches_;
   std::span<const OwnershipTimeline> timelines_;
   const Strata& strata_;
@@ -76,7 +76,7 @@ struct Contribution {
 
 /// Data to turn contributions into amounts.
 struct Expansion {
-  std::vector<Stratum> strata;                               // that contributions name
+  std::vector<Stratum> strata;                               // named by contributions
   std::vector<SampledTime> threads;                          // all samples of each thread
   std::optional<std::string> unknown;                        // why there can be no amounts; absent: there can
   std::optional<UnseenLimits> unseen = std::nullopt;         // of time; absent: the estimator cannot tell
@@ -84,7 +84,7 @@ struct Expansion {
   bool zeros_unknown = false;          // some accesses go unseen: what was not seen is not known to be nothing
   std::string count_unknown = {};      // why samples' weights cannot say how often; empty: they can
   const CountTable* counts = nullptr;  // absent: counts are not known
-  std::vector<GainPart> gains = {};    // that contributions name; empty: gains are not known
+  std::vector<GainPart> gains = {};    // named by contributions; empty: gains are not known
 };
 [[nodiscard]] Expansion expansion_of(const Strata& strata);
 

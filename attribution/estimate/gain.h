@@ -29,7 +29,7 @@ struct PayingLoop {
   std::optional<double> iterations;                // all of them
   Interval iterations_ci95;                        // when `iterations` is known
   std::optional<symbolizer::IterationTime> local;  // cycles of its own code, with all data in the own cache
-  std::optional<double> accesses_cycles;  // where functions that it calls pay: of the accesses that do, likewise
+  std::optional<double> accesses_cycles;           // of paying accesses in functions that it calls, likewise
 };
 
 /// The gain of loops, as a part of their cost C. With N iterations in the time T of the loop's own code, and t0 the

@@ -25,7 +25,7 @@ struct CommunicationInputs {
 /// The code and data at both ends of a contribution. There may be millions.
 struct LocatedContribution {
   std::uint32_t producer_site = 0, consumer_site = 0;  // indices into SiteTable
-  std::uint32_t object = 0;                            // that the consumer accessed, of DataObjects
+  std::uint32_t object = 0;                            // accessed by the consumer, of DataObjects
   Purpose purpose = Purpose::data;                     // of the consumer's access
   bool inside_one = false;                             // both ends are words of one lock or one condition variable
   std::uint64_t offset = 0;                            // in the object

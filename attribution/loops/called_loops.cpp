@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t most_seen = 4'000;  // of a loop: enough for a rate, and little memory
 constexpr std::size_t most_callers = 64;  // of a loop, that are looked at
-constexpr std::size_t least_callers = 2;  // that agree
+constexpr std::size_t least_callers = 2;  // in agreement
 constexpr std::size_t least_seen = 8;
 constexpr auto stack_pointer = static_cast<std::size_t>(Register::rsp);
 

@@ -222,7 +222,7 @@ void LookaheadReplay::add(const profile::LookaheadRow& lookahead) {
     const auto begin = view_.spaces().find(moment, straight.begin);
     const auto facts = begin ? facts_of({*begin, straight.last - straight.begin}, transfers) : nullptr;
     if (facts == nullptr || (facts->empty() && (transfers || straight.last != straight.begin))) {
-      break;  // what comes before is good
+      break;  // earlier iterations are valid
     }
     if (i > 0 && straight.begin == lookahead.head) {
       tally.arm();

@@ -60,7 +60,7 @@ Progress progress_between(const LoopMoment& from, const LoopMoment& to) {
   const unsigned both = from.counters & to.counters;
   const unsigned narrow = from.narrow | to.narrow;
   std::optional<std::int64_t> steps;
-  for (const bool half : {false, true}) {  // what has all its bits first
+  for (const bool half : {false, true}) {  // whole registers first
     for (auto rest = static_cast<std::uint16_t>(half ? both & narrow : both & ~narrow); rest != 0;) {
       const std::size_t reg = take_register(rest);
       if (half && steps) {

@@ -61,8 +61,8 @@ enum class Hitm : std::uint8_t { none, local, remote };
 
 struct DataSource {
   bool load = false, store = false, prefetch = false, execute = false;
-  MemoryLevel found = MemoryLevel::unknown;   // where the data was
-  MemoryLevel missed = MemoryLevel::unknown;  // where it was not, and no more is told
+  MemoryLevel found = MemoryLevel::unknown;   // the place of the data
+  MemoryLevel missed = MemoryLevel::unknown;  // a place without the data, if no more is known
   bool remote = false;                        // beyond this node
   Snoop snoop = Snoop::unknown;
   bool from_peer = false;  // another core's cache gave the line (forwarded, or as a peer), modified or not

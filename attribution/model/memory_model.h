@@ -34,7 +34,7 @@ struct AccessFigures {
   std::uint64_t hitm_local = 0, hitm_remote = 0;  // loads that found the line modified in another cache
   std::uint64_t locked = 0, lock_unknown = 0, blocked_data = 0, blocked_address = 0;
   std::uint64_t store_hits = 0, store_misses = 0;  // of stores in the first-level cache; of others it is not told
-  std::optional<double> accesses;                  // that they stand for; none: their event does not count accesses
+  std::optional<double> accesses;                  // number represented; none: their event does not count accesses
   std::optional<double> hitm;                      // of these, loads of lines that were modified elsewhere
   std::optional<double> cost_cycles;  // latencies of all loads that they stand for, summed: those that overlap, each
   std::optional<double> cost_s;       // the same at the processor's nominal frequency
@@ -86,8 +86,8 @@ struct SharedOffset {
   std::uint32_t line = 0;
   std::uint64_t instruction = 0;  // address in the module's file, or at run time where there is none
   std::vector<std::uint32_t> threads;
-  std::vector<std::int32_t> nodes;  // that they ran on; -1: not known
-  std::size_t processors = 0;       // that they ran on
+  std::vector<std::int32_t> nodes;  // of the accessing processors; -1: not known
+  std::size_t processors = 0;       // number of accessing ones
   AccessFigures figures;
   std::optional<double> hitm_local_latency, hitm_remote_latency, other_latency;  // medians, cycles
 };
@@ -132,7 +132,7 @@ struct MemoryEvent {
 
 struct Memory {
   std::string unknown = "not looked for";  // why there is nothing; empty: there is
-  std::vector<MemoryEvent> events;         // that sampled accesses
+  std::vector<MemoryEvent> events;         // the events of sampled accesses
   AccessFigures totals;
   AccessFigures on_shared_lines;
   std::vector<SourceRow> sources;  // by level
@@ -142,7 +142,7 @@ struct Memory {
   std::vector<SharedLine> shared_lines;  // most loads of modified lines first
   std::uint64_t all_lines = 0, all_objects = 0, all_loops = 0, all_shared_lines = 0;  // before the least were left out
   SampledSharing sharing;
-  std::vector<std::string> limits;  // what a reader must know of all this, a sentence each
+  std::vector<std::string> limits;  // limits of these figures, a sentence each
 };
 
 }  // namespace crosstalk::attribution

@@ -79,7 +79,7 @@ enum class SharingKind : std::uint8_t {
 inline constexpr std::size_t sharing_kinds = 11;
 struct KindOf {
   SharingKind kind = SharingKind::true_sharing;
-  std::optional<SharingKind> perhaps;  // what a quarter of it and more looks like instead
+  std::optional<SharingKind> perhaps;  // another kind that fits at least a quarter of it
 };
 struct CallPath {
   std::vector<symbolizer::Frame> frames;
@@ -95,7 +95,7 @@ struct LineRow {
   Matrix cells;
   double cost_s = 0;
   std::vector<CallPath> call_paths;              // heaviest first
-  std::string through = {};                      // what the line calls, where the access is in a library; else empty
+  std::string through = {};                      // the function called, if the access is in a library; else empty
   Amount true_sharing = {}, false_sharing = {};  // of all pairs
   std::string module = {};                       // path of the line's code; empty: not known
   bool caller_known = true;                      // false: the line is a library's, and who called it is not known
@@ -123,7 +123,7 @@ struct OffsetRow {
   std::uint64_t offset = 0;
   std::uint32_t bytes = 0;
   std::uint64_t loads = 0, stores = 0;
-  std::string field = {}, type = {};  // that lies there; empty: not known
+  std::string field = {}, type = {};  // at the offset; empty: not known
   std::uint64_t field_begin = 0;      // in the object
 };                                    // samples and traps seen
 /// A field by which threads wait for each other.
@@ -146,7 +146,7 @@ struct ObjectRow {
   Amount true_sharing = {}, false_sharing = {};
   KindOf sharing = {};
   std::string place = {};  // the end of `name`, behind the type: "#3 of 40 allocated at a.cpp:6 in main"; may be empty
-  std::string site = {};   // what all blocks of the allocation site are called, where the row is of some; else empty
+  std::string site = {};   // the common name of the allocation site's blocks, if the row has only some; else empty
   std::uint64_t blocks = 0;  // heap blocks that the row is of; 0: of none
   /// If several fields of the object are locks, condition variables or barriers of a library: each of them, most cost
   /// first.
@@ -158,7 +158,7 @@ struct Rate {
   std::optional<double> per_s;
   std::optional<Interval> ci95;
   std::string unknown;           // why there is none; empty when there is
-  std::uint64_t lookaheads = 0;  // that its amount an iteration rests on; 0: on the code alone
+  std::uint64_t lookaheads = 0;  // evidence of its amount an iteration; 0: the code alone
   bool counted = false;          // by hardware counters: it rests on neither
 };
 struct LoopRates {
@@ -194,12 +194,12 @@ struct LoopRow {
   Interval share_ci95;
   std::string module;
   std::vector<LoopThread> threads;
-  std::uint32_t module_file = 0;  // where its header is: index into the profile's files, and module address
+  std::uint32_t module_file = 0;  // of its header: index into the profile's files, and module address
   std::uint64_t header = 0;
   LoopRates rates{};
   std::shared_ptr<const LoopFigures> figures{};  // null: of loops that take less than a thousandth of the time
   std::optional<Waited> waited{};  // in calls from it; little of that is in cpu_s. Absent: no wait was measured
-  std::uint64_t samples = 0;       // that cpu_s rests on
+  std::uint64_t samples = 0;       // evidence of cpu_s
   double kernel_s = 0;             // of cpu_s, in the kernel
   std::string compiled_into{};     // the function of the machine code, where `function` was inlined into another
 };
@@ -215,7 +215,7 @@ struct FunctionRow {
   std::string function, file, module;
   std::uint32_t line = 0;
   double self_s = 0, share = 0;
-  std::uint64_t samples = 0;            // that self_s rests on
+  std::uint64_t samples = 0;            // evidence of self_s
   double kernel_s = 0;                  // of self_s, in system calls and page faults
   std::vector<CallerRow> callers = {};  // of a library's, those of the program's own, most first; empty: not known
 };
@@ -240,7 +240,7 @@ struct InstructionRow {
   std::string text;
   std::vector<symbolizer::Frame> frames;  // innermost first; empty: not known
   double share = 0;                       // of all CPU time
-  Matrix cells, produced;                 // what it waits for as consumer, and what waits for it
+  Matrix cells, produced;                 // as consumer, and as producer
   Amount true_sharing, false_sharing;     // of `cells`
 };
 /// The machine code of a function.
@@ -380,7 +380,7 @@ struct WatchSight {
   Sees sees = Sees::everything;  // also where nothing speaks against it
   std::string because = {};      // of the others: why, words that follow a colon
   std::string unseen = {};       // of `part`: the accesses that may go unseen, in words
-  std::string remedy = {};       // what would help; empty: nothing is known that would
+  std::string remedy = {};       // a remedy; empty: none is known
   bool found_late = false;       // by what the watches did not see, not by the recorder's self-test
 };
 
@@ -392,7 +392,7 @@ struct Finding {
   std::optional<double> gain_s = {};
   std::optional<Interval> gain_ci95 = {};
   std::string object = {}, producer = {}, consumer = {};  // the latter two: "file:line"; empty: none, or not known
-  std::string advice = {};                                // what to do, a sentence; empty: nothing is advised
+  std::string advice = {};                                // a change to make, a sentence; empty: none
 };
 
 struct Analysis {
@@ -403,14 +403,14 @@ struct Analysis {
   std::vector<Warning> warnings;
   SamplingSummary sampling;
   Communication communication;
-  WatchSight sight = {};               // what watchpoints could show of it
+  WatchSight sight = {};               // the part that watchpoints could show
   std::vector<LoopRow> loops;          // by share, parents may come after children; ids are stable
   std::vector<WaitPlace> wait_places;  // most first
   std::vector<RegionSummary> regions;  // each right before those inside it
   std::vector<FunctionRow> functions;
   std::vector<KernelRow> kernel;  // most first
   std::vector<CodeLineRow> code_lines;
-  std::vector<FunctionCode> code;    // what was asked for, the costliest first; empty: nothing was
+  std::vector<FunctionCode> code;    // as requested, the costliest first; empty: none was
   std::vector<Finding> findings;     // the most important first; never empty
   double duration_s = 0, cpu_s = 0;  // of all threads
   std::string build_id = {};         // of the program that was launched; empty: it has none, or that is not known
@@ -419,7 +419,7 @@ struct Analysis {
   Memory memory = {};                // by hardware samples alone
   std::shared_ptr<const CounterSummary> counters = {};  // by hardware counters; null: none was read
   std::string left_alone = {};  // why the collector stepped aside from the program; empty: it did not
-  std::string filter = {};      // what rows are restricted to, as options; empty: to nothing
+  std::string filter = {};      // the options that restrict rows; empty: none
 };
 
 /// True if `cpu_s` is known. It is not for a program that could not be observed, and for events that do not represent

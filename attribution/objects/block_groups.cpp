@@ -16,7 +16,7 @@ using BlockPair = std::pair<std::uint32_t, std::uint32_t>;
 using BlockGroup = std::vector<std::uint32_t>;
 
 constexpr std::size_t most_groups = 24;         // by pairs of threads; the least costly are one group
-constexpr std::size_t most_sightings = 20'000;  // that the test of chance reads
+constexpr std::size_t most_sightings = 20'000;  // in the test of chance
 constexpr std::size_t few_sightings = 5;        // of a block: too few to stand out
 
 /// A sighting as two small numbers.

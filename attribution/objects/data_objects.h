@@ -49,7 +49,7 @@ class SharedIndex {
 
 /// The element type of a heap block, or the type of a variable on a stack.
 struct Element {
-  std::uint32_t file = 0;  // whose debug information has the type
+  std::uint32_t file = 0;  // with the type's debug information
   symbolizer::AllocatedType type;
   bool several = false;  // in a block
 };
@@ -77,7 +77,7 @@ struct DataRef {
 
 /// A resolved block of the heap.
 struct HeapBlock {
-  std::uint32_t object = 0;  // that it belongs to
+  std::uint32_t object = 0;  // the block's object
   ProcessId process;
   std::uint64_t begin = 0, bytes = 0;
 };

@@ -14,9 +14,9 @@ namespace crosstalk::attribution {
 
 /// A variable of a call in progress.
 struct OnStack {
-  std::uint32_t file = 0;  // whose debug information has the type
+  std::uint32_t file = 0;  // with the type's debug information
   symbolizer::StackVariable variable;
-  std::string function;  // that it is a local variable of
+  std::string function;  // the function of the local variable
 };
 
 /// The frames of a thread are known only at the times of its stack copies. Memory above the stack pointer of the last

@@ -46,7 +46,7 @@ struct Stratum {
   bool suspected = false;                              // all are on lines that were ever suspected
   bool one_line = false;                               // all are on one cache line
   static constexpr std::uint32_t several = UINT32_MAX;
-  std::uint32_t thread = several;  // whose samples these are
+  std::uint32_t thread = several;  // of all samples
   /// The weight that one watched unit of weight represents; at least 1, and 0 if nothing was watched.
   [[nodiscard]] double expansion() const {
     return watched_weight > 0 ? (expanded && eligible_weight > watched_weight ? eligible_weight / watched_weight : 1.0)

@@ -250,7 +250,7 @@ std::uint64_t unknown_writers(std::span<const profile::WatchRow> watches,
 
 void tell_probes(std::span<const profile::WatchRow> watches, std::span<OwnershipTimeline> timelines,
                  const ProbedLines& lines) {
-  constexpr double any_gap = 1e9;  // what was stored before the looks shows at any gap
+  constexpr double any_gap = 1e9;  // earlier stores show at any gap
   const auto between_looks = [](const profile::WatchRow& watch) { return watch.probe->changed != 0; };
   std::map<LineKey, std::vector<ProbeOutcome>> outcomes;  // of a thread's probes of a line
   for (std::size_t i = 0; i < watches.size(); ++i) {

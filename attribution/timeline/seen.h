@@ -20,7 +20,7 @@ struct AccessPoint {
   std::uint64_t line = 0;  // address of the line in the thread's process
   ThreadId thread;
   StackId stack;
-  float probability = 1;  // that the word was drawn at which it was seen; above 0
+  float probability = 1;  // of drawing the word that showed it; above 0
   std::uint16_t cpu = 0;
   AccessKind kind = AccessKind::none;  // none: unknown
   bool sampled = false;                // by the opening sample, not by a trap

@@ -50,7 +50,7 @@ void execute(std::span<const std::uint8_t> code, RegisterForms& forms);
 struct FlagEffect {
   bool writes = false;               // it changes arithmetic flags
   bool subtracts = false;            // cmp and sub: the unsigned conditions compare its operands, too
-  std::optional<Linear> difference;  // what zero and sign are of, in the terms of `before`
+  std::optional<Linear> difference;  // the value behind zero and sign, as a form of `before`
 };
 [[nodiscard]] FlagEffect flag_effect(std::span<const std::uint8_t> code, const RegisterForms& before);
 

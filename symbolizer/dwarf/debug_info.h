@@ -61,7 +61,7 @@ struct FunctionEntry {
 struct Unit {
   Dwarf_Die root{};  // of the skeleton, for a split unit
   bool content_known = false;
-  Dwarf_Die content{};        // where the functions are: the split unit's root, else `root`
+  Dwarf_Die content{};        // root of the functions: the split unit's, else `root`
   std::string split_missing;  // name of the file of a split unit that was looked for in vain
   bool functions_known = false;
   std::vector<FunctionEntry> functions;  // sorted by begin

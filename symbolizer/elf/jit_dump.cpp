@@ -200,7 +200,7 @@ class JitDump::Parser {
     std::stable_sort(dump_.placed_.begin(), dump_.placed_.end(), [](const Placed& a, const Placed& b) {
       return std::pair(a.begin, a.time_ns) < std::pair(b.begin, b.time_ns);
     });
-    if (!timed_) {  // what came last counts
+    if (!timed_) {  // the latest function counts
       for (Placed& placed : dump_.placed_) {
         placed.time_ns = 0;
       }

@@ -12,7 +12,7 @@
 namespace crosstalk::symbolizer {
 
 struct ModuleFiles {
-  std::optional<ElfFile> code;      // what was loaded
+  std::optional<ElfFile> code;      // the loaded file
   std::optional<ElfFile> debug;     // separate debug information, if `code` lacks it and it was found
   std::optional<ElfFile> embedded;  // symbols that `code` has packed within itself (.gnu_debugdata)
   std::string code_missing;         // why `code` is absent, with a remedy; empty when it is there

@@ -74,7 +74,7 @@ class Loaded {
 bool is_indirect(std::span<const Decoded> way) {
   Loaded loaded(way);
   bool indirect = false;
-  for (int round = 0; round < 2; ++round) {  // what one iteration loads the next one may go by
+  for (int round = 0; round < 2; ++round) {  // an iteration may use addresses that the previous one loaded
     for (const Decoded& decoded : way) {
       indirect = loaded.execute(decoded) || indirect;
     }

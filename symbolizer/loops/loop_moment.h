@@ -46,7 +46,7 @@ class MomentReader {
     [[nodiscard]] std::uint64_t at(const LoopMoment& moment) const;
   };
   struct Fixed {
-    std::size_t reg = 0, holder = 0;  // which register has its value, and how much more
+    std::size_t reg = 0, holder = 0;  // the register, and the one that holds its value plus a constant
     std::uint64_t more = 0;
   };
   struct Counter {

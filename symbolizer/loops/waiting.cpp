@@ -107,7 +107,7 @@ class WayValues {
       return {};
     }
     if (swaps(decoded)) {
-      return {a_load};  // what comes back is what was in memory
+      return {a_load};  // the result is the old value in memory
     }
     Sources read;
     for (const ZydisDecodedOperand& operand : decoded.used()) {
