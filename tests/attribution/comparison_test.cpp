@@ -35,7 +35,7 @@ Amount nothing() {
   return a;
 }
 
-/// What a program's counters cost, all of it false sharing in the loop of `line` between its two threads.
+/// A program's counters and their cost: false sharing between two threads, in the loop of `line`.
 struct Sharing {
   std::string object = "counters";
   std::uint32_t line = 14;

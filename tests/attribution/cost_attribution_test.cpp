@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one watch contributes, by estimator.
+// The contributions of one watch, by estimator.
 #include "attribution/estimate/cost_attribution.h"
 
 #include <gtest/gtest.h>

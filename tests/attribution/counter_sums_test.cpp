@@ -21,7 +21,7 @@ CounterRow counter(std::uint32_t id, std::uint32_t group, CounterQuantity quanti
   return {id, group, profile::name_of(quantity), unit + "/config=0x1/", unit, quantity, each};
 }
 
-/// What a place does in a second of its time: cycles, then the other counters of the group.
+/// A place's rates per second of its time: cycles, then the other counters of the group.
 using PerSecond = std::vector<double>;
 
 /// A thread that goes from place to place, each a loop by its number (the instruction's address), or none (99).
@@ -30,7 +30,7 @@ class MadeThread {
   MadeThread(CounterSums& sums, std::uint32_t group, std::size_t counters, std::uint32_t thread = 0)
       : sums_(sums), group_(group), counts_(counters), thread_(thread) {}
 
-  /// Stays at a place, which does `rates`, and is read every `period_s`. Of the time it counts a part.
+  /// Stays at a place with `rates` and reads every `period_s`. The group counts only a part of the time.
   void stay(std::uint64_t place, double seconds, const PerSecond& rates, double period_s, double part = 1) {
     while (seconds > 0) {
       const double step = std::min(seconds, until_reading_s_);
@@ -158,7 +158,7 @@ TEST(CounterSums, visits_shorter_than_an_interval_have_none_and_say_why) {
   }
 }
 
-/// Where a loop is left and taken up again between two readings, its interval still holds the truth.
+/// If a loop is left and re-entered between two readings, its interval still holds the truth.
 TEST(CounterSums, intervals_hold_the_truth_however_a_loop_is_interrupted) {
   std::mt19937 random(7);
   for (const double away_s : {0.00002, 0.0003, 0.004}) {

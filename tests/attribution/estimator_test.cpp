@@ -198,7 +198,7 @@ TEST(Counts, AnAccessIsWorthWhatFollowsIt) {
   const AccessPoint again = point(1, AccessKind::store, 30);
   const AccessPoint once_more = point(0, AccessKind::load, 40);
   EXPECT_EQ(count_of({store, back, again, once_more}, {seen_at(store, back), seen_at(again, once_more)}), 2000);
-  // What others consume is counted by their own samples.
+  // Accesses of other consumers are counted by their own samples.
   const AccessPoint reader = point(1, AccessKind::load, 5);
   EXPECT_EQ(count_of({reader}, {seen_at(point(0, AccessKind::store, 1), reader)}), 0);
 }
@@ -247,7 +247,7 @@ TEST(Counts, AreUnknownWhereTheProcessorThrowsSamplesAway) {
   EXPECT_EQ(matrix.at(0).true_sharing.count_unknown, why) << "of what the clock's samples tell";
 }
 
-// Whatever hardware samples there are besides: costs are as if there were none, and counts as if there were no clock.
+// Costs ignore hardware samples, and counts ignore the clock's.
 TEST(Units, AreNeverMixed) {
   for (const std::uint64_t weight : {1ULL, 1000ULL, 1'000'000'000'000ULL}) {
     Recording clock(2);
@@ -445,7 +445,7 @@ void look(Recording& run, int count, bool suspected, std::uint64_t horizon_ns, s
 
 constexpr std::uint64_t briefly = 500, for_long = 20'000, early = 100, late = 5000;
 
-// Of 12 watches 10 were long, of which one saw communication late: 1.2 would have.
+// 10 of 12 watches were long, and one of these saw late communication: 1.2 would have.
 TEST(Censoring, LongWatchesSpeakForFewBriefOnes) {
   Recording run(2);
   look(run, 1, false, briefly, 0);
@@ -455,7 +455,7 @@ TEST(Censoring, LongWatchesSpeakForFewBriefOnes) {
   EXPECT_NEAR(*run.estimate()[0].true_sharing.cost_s, 0.001 + 0.0012, 1e-12);
 }
 
-// Of 14 long watches that saw something, 10 saw it late, so 2 for each early one; of unknown lines the one long watch
+// 10 of 14 long watches that saw something saw it late, so 2 for each early one; on unknown lines, the one long watch
 // in 40 has seen its part. It would count 40 times.
 TEST(Censoring, WhatComesEarlyStandsForWhatComesLate) {
   Recording run(2);
@@ -641,8 +641,8 @@ TEST(Estimator, OneEventMayExceedWhatIsHardlyWatched) {
   EXPECT_NEAR(*alone.estimate()[0].false_sharing.cost_s, 0.002, 1e-12);
 }
 
-// Of four watched samples that stand for a hundred, one saw an event. The variance allows for four watches more of
-// middling outcome; where events stand for as many as `weight`, so would those.
+// One of four watched samples, which stand for a hundred, saw an event. The variance allows for four more watches of
+// middling outcome; if events stand for as many as `weight`, so would those.
 TEST(Estimator, AnEventThatMightHaveBeenSeenStandsForAsManyAsOneThatWas) {
   const auto half_width_s = [](double weight) {
     constexpr double samples = 100;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of a cost would be saved: by a loop's iterations, by the processors, by what the loop does.
+// Savings of a cost: by a loop's iterations, by the processors, by the loop's purpose.
 #include "attribution/estimate/gain.h"
 
 #include <gtest/gtest.h>

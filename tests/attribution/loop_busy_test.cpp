@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What loops' times by thread and samples say of how evenly they are shared out, and of where their time went.
+// Imbalance and the parts of loops' time, from times by thread and samples.
 #include "attribution/busy/loop_busy.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What successive samples of threads say of loops' progress, at places seen for the first time and again.
+// Loops' progress from successive samples of threads, at places seen for the first time and again.
 #include "attribution/loops/loop_progress.h"
 
 #include <gtest/gtest.h>
@@ -236,7 +236,7 @@ TEST_F(LoopProgressTest, ALoopWaitsForTheFunctionThatItCalled) {
   EXPECT_EQ(seen.steps[0].iterations, 7);
   EXPECT_DOUBLE_EQ(seen.steps[0].cpu_s, 4e-3);
   EXPECT_DOUBLE_EQ(seen.steps[0].callees_s, 3e-3);
-  // What returned in between has begun another visit when it is seen again.
+  // A frame that returned in between has begun another visit when it is seen again.
   sample(inner, {.rax = 2, .rcx = 7, .rsp = 0x6f00});
   EXPECT_TRUE(trail(inner).steps.empty());
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where loops are in their data, by moments of loops that sweep, go over blocks, or follow pointers.
+// Positions of loops in their data, from moments of loops that sweep, revisit blocks, or follow pointers.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -40,7 +40,7 @@ symbolizer::LoopOperand operand(std::uint64_t instruction, std::size_t base, std
 const std::vector<symbolizer::LoopOperand> triad = {operand(0x400, rdi, 0, false), operand(0x404, rdi, 8, false),
                                                     operand(0x408, rsi, 0, true)};
 
-/// Of one thread that is at `position(t)` at second t, sampled each 250 us.
+/// Returns the pairs of one thread that is at `position(t)` at second t, sampled each 250 us.
 template <class Position>
 LoopPairs pairs_of(const Position& position) {
   constexpr double interval = 250e-6;

@@ -334,7 +334,7 @@ TEST(Findings, FalseSharingOfAnArray) {
   EXPECT_EQ(findings[1].sentence, "The hottest loop, in worker() at a.cpp:29-31, takes 62 % of the CPU time.");
 }
 
-/// Of an analysis whose hottest loop and function have these shares of the CPU time: the first finding.
+/// Returns the first finding of an analysis whose hottest loop and function have these shares of the CPU time.
 std::string hottest_of(double loop, const std::string& name, double function, double without_name) {
   Analysis a = analysis_of_two_threads();
   a.loops.resize(1);

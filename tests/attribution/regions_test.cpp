@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What threads did in regions: times that they know, times by samples, and no more said than those tell.
+// Threads' time in regions: exact times, times by samples, and unknown ones.
 #include "attribution/busy/regions.h"
 
 #include <gtest/gtest.h>

@@ -209,7 +209,7 @@ TEST_F(ThirdParties, WithoutStatesNothingChanges) {
   EXPECT_NEAR(timelines_[0].communications[0].weight, 1 / double{named}, 1e-9);
 }
 
-/// What is only expected: the consumer is the sample.
+/// A communication that is only expected: the consumer is the sample.
 SeenCommunication expected(std::uint32_t producer, WordMask changed) {
   SeenCommunication result{store_at(producer, producer), store_at(1, 1)};
   result.consumer.sampled = true;

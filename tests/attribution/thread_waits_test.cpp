@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where threads' elapsed time went: whatever is known of it, the parts add up to it.
+// The parts of threads' elapsed time add up to it, with any evidence.
 #include "attribution/busy/thread_waits.h"
 
 #include <gtest/gtest.h>

@@ -161,8 +161,8 @@ TEST(Unseen, WhatWasSeenByWatchesThatStandForNoTimeIsNotKnownToTakeNone) {
 
 TEST(Unseen, TooFewWatchesTellNothing) { EXPECT_FALSE(Recording(1, {word_at(0)}).estimate().expansion.unseen); }
 
-// Of what a stratum holds `share`, each watch would see; the limit is above it in at least 97.5 % of the runs in which
-// none did, and such runs are not rare where the limit is near.
+// `share` of a stratum is what each watch would see. The limit is above it in at least 97.5 % of the runs in which no
+// watch saw it, and such runs are not rare if the limit is near.
 TEST(Unseen, LimitsHold) {
   constexpr int watches = 40, runs = 4000;
   std::mt19937_64 random(7);

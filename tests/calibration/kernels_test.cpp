@@ -120,7 +120,7 @@ class Arrays {
     }
   }
   double* array(std::size_t number) { return memory_.data() + first_ + number * bytes_ / sizeof(double); }
-  /// What lies right behind the last array, and must stay as it is.
+  /// Returns the value right behind the last array, which must not change.
   double behind() { return *array(3); }
   TrafficArrays all() { return {array(0), array(1), array(2), bytes_, 3.0}; }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether tests of perf events have anything to test. It is asked without code of ours, so that a fault of that code
-// fails a test and does not skip it.
+// Decides if perf events can be tested here. It uses no product code, so that a fault of that code fails a test instead
+// of skipping it.
 #pragma once
 
 #include <linux/perf_event.h>

@@ -19,7 +19,7 @@ namespace {
 using profile::TrialVerdict;
 using Stage = TrialFindings::Stage;
 
-/// Of a machine whose watchpoints report everything.
+/// Returns the findings of a machine whose watchpoints report everything.
 TrialFindings all_reported() {
   TrialFindings findings;
   findings.stage = Stage::tested;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which signals that reach the recorder reach its command, too. What the kernel does with a group's signals is asked of
-// it, in a group of the test's own.
+// Tests which signals to the recorder are forwarded to its command. The kernel itself delivers the group's signals, in
+// a group of the test's own.
 #include "daemon/signal_relay.h"
 
 #include <gtest/gtest.h>
@@ -48,7 +48,7 @@ TEST(SignalRelay, WithoutAWitnessTheTerminalsAreTakenForTheGroups) {
   EXPECT_FALSE(relay.due_in_ms(1));
 }
 
-/// What is sent on at once, and after a second, of what `send` sends; "1 15, 12", say.
+/// Returns the signals of `send` that are forwarded at once, and after a second; for example "1 15, 12".
 template <class Send>
 std::string passed_on(Send send) {
   int ends[2];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a thread's table of waits says, also one that is written to meanwhile or holds nonsense.
+// Reads a thread's table of waits, also while it is written to and if it holds nonsense.
 #include "daemon/wait_rows.h"
 
 #include <gtest/gtest.h>

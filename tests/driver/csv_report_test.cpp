@@ -163,7 +163,7 @@ TEST(CsvReport, ThreadsHaveAccounts) {
   EXPECT_EQ(rows[2][column], "0.5");
 }
 
-// What a table's cells add up to is no column beside them: a spreadsheet would add it up once more for each cell.
+// The sum of a table's cells is no column beside them: a spreadsheet would add it once for each cell.
 TEST(CsvReport, CostsOfRowsAreNotRepeatedForTheirCells) {
   const auto analysis = test::sample_analysis();
   for (const View view : {View::lines, View::objects}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the help offers is in the manual, and what the JSON report holds is in its description.
+// Every option of the help is in the manual, and every field of the JSON report is in its description.
 #include <gtest/gtest.h>
 
 #include <fstream>

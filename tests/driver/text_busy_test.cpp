@@ -21,7 +21,7 @@ using models::Unit;
 using test::line_with;
 using test::lines_of;
 
-/// Of a loop that memory limits, on a machine without an L3.
+/// Returns the figures of a loop that memory limits, on a machine without an L3.
 LoopFigures calibrated_figures() {
   LoopFigures figures;
   figures.busy[Unit::memory] = {2.61, 0.9, 0.6};

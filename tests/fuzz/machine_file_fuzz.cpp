@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Machine files: read, or refused in one line. What is read makes sense and is written as it was read.
+// Machine files: read, or refused in one line. An accepted file is valid and round-trips.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -54,7 +54,7 @@ class AccessFinderTest : public testing::Test {
     registers_[Register::rip] = code_at;
     memory_.put(stack_at - 4096, 0);
     memory_.put(stack_at, 0);
-    // What lies before: nops, which are decoded alike from every byte.
+    // The bytes before are nops, which decode alike from every byte.
     for (std::uint64_t i = 1; i <= 256; ++i) {
       const std::uint8_t nop = 0x90;
       memory_.put(code_at - i, &nop, 1);

@@ -128,7 +128,7 @@ Score score_next(const std::vector<Record>& records) {
 
 constexpr std::size_t steps_back = 4;  // of the finder
 
-/// Whether the instructions executed last lie before instruction `i` in memory, too.
+/// True if the last executed instructions also precede instruction `i` in memory.
 bool is_straight(const std::vector<Record>& records, std::size_t i) {
   for (std::size_t back = 0; back < steps_back; ++back) {
     const TraceStep& previous = records[i - back - 1].step;

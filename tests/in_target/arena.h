@@ -62,7 +62,7 @@ class Arena {
     return *profile::ArenaView{&header()}.slot(index);
   }
   void cut(std::uint64_t bytes) const { EXPECT_EQ(::ftruncate(fd_, static_cast<off_t>(bytes)), 0); }
-  /// What a thread has written since this was asked last.
+  /// Returns a thread's records since the last call.
   [[nodiscard]] Records records(std::uint32_t index) const {
     auto* const ring = static_cast<std::byte*>(memory_) + header().rings_offset +
                        std::size_t{index} * profile::ring_stride(ring_bytes_);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attaching to an arena and letting go of it, in this process, in its forked children and in copies of this program
-// that are started with an arena in their environment. What lies around is written down (fake_kernel.h, fake_target.h).
+// Attaches to an arena and detaches from it, in this process, in its forked children and in copies of this program that
+// are started with an arena in their environment. Fakes record the calls to their surroundings (fake_kernel.h,
+// fake_target.h).
 #include "collectors/in_target/session/attach.h"
 
 #include <fcntl.h>
@@ -54,7 +55,7 @@ std::string tail_of(const std::vector<std::byte>& record, std::size_t fixed_byte
   return {reinterpret_cast<const char*>(record.data() + fixed_bytes), header.tail};
 }
 
-/// What a forked child finds: 0 when all is as it should be, else the number of the first thing that is not.
+/// Runs checks in a forked child: 0 if all hold, else the number of the first that fails.
 int in_child(const std::function<int()>& look, bool by_libc = true) {
   const pid_t child = by_libc ? ::fork() : static_cast<pid_t>(::syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0));
   if (child == 0) {

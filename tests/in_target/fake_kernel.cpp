@@ -189,7 +189,7 @@ bool has_hidden_numbers() { return true; }
 bool has_spare_numbers() { return test::kernel->spare_numbers; }
 long open_hidden(Opener open, const void* what) { return open(what); }
 
-// Of processes there is one here.
+// The fake has a single process.
 
 bool sharing() { return false; }
 std::uint32_t find_uses(const SharedLine& /*line*/, SharedUse* /*uses*/, std::uint32_t /*capacity*/) { return 0; }

@@ -34,7 +34,7 @@ class FakeKernel {
 
   /// A live thread; the first one is the test's own: the kernel knows it.
   ThreadState& add_thread();
-  /// What the thread's watchpoint on its `event`th word is set to; `off` when it has none.
+  /// Returns the address and mode of the thread's watchpoint for its `event`th word; `off` if it has none.
   [[nodiscard]] WatchPlace place(const ThreadState& thread, std::uint32_t event) const;
   /// The thread accesses memory: each watchpoint that this concerns fires. Returns how many did.
   std::uint32_t access(ThreadState& thread, std::uint64_t address, bool store, std::uint64_t now_ns);
@@ -49,7 +49,7 @@ class FakeKernel {
   std::function<void()> after_set;  ///< what happens once, right after a watchpoint was set: another thread's doing
   std::vector<FakeEvent> events;    ///< by descriptor - 1
 
-  /// What the thread has written since it was asked last: the bytes of each record.
+  /// Returns the thread's records since the last call, as the bytes of each.
   [[nodiscard]] std::vector<std::vector<std::byte>> records(ThreadState& thread);
 
  private:

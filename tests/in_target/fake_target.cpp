@@ -178,7 +178,7 @@ void enter_target_handler(void (* /*handler*/)(int, siginfo_t*, void*), bool /*o
   siglongjmp(test::target->way_out, 1);
 }
 
-// Of sys/perf_events.h and sys/hidden_numbers.h, what attaching needs beside the fake kernel.
+// The parts of sys/perf_events.h and sys/hidden_numbers.h that attaching needs beside the fake kernel.
 
 void close_clock_event(OwnedEvent& event) { close_event(event); }
 void switch_off_before_closing(bool /*on*/) {}

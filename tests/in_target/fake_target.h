@@ -30,7 +30,7 @@ struct FakeTarget {
   bool timers_are_ours = true;               ///< there are POSIX timers that can be forgone
   std::uint64_t vdso_at = 0x7000'0000'0000;  ///< of one page
 
-  // What was asked for
+  // Requests of the code under test
   std::vector<std::string> aside;  ///< steps aside and what was forgone, in order: the message's code, "" without one
   std::uint32_t clocks_started = 0, clocks_stopped = 0;
   std::uint32_t accesses_told = 0, accesses_closed = 0;  ///< the former: while their events were there still

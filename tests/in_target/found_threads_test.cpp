@@ -99,7 +99,7 @@ class FoundThreads : public ::testing::Test {
     runtime().budget.clear();
     runtime().budget.start(0.03);
     Idle().end();  // a sanitizer makes a thread of its own beside the first
-    // Those that are there already.
+    // Enrols the threads that already exist.
     for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
       enrol(std::stoi(task.path().filename().string()));
     }
@@ -279,7 +279,7 @@ TEST_F(FoundThreads, WhoTicksAndFindsNoRoomIsLeftAlone) {
 }  // namespace
 }  // namespace crosstalk::in_target::found_threads_test
 
-// What the unit meets in a target.
+// Stands in for the functions that the unit calls in a target.
 namespace crosstalk::in_target {
 
 long start_thread_timer(std::int32_t tid, std::uint64_t /*first_ns*/, std::uint64_t /*period_ns*/) {

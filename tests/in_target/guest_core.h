@@ -22,7 +22,7 @@ struct GuestModule {
   int build_id_size, is_vdso, unloaded;
 };
 
-/// What happened so far, counted.
+/// Counts of past events.
 enum GuestEvent {
   guest_before_exec,
   guest_exec_failed,
@@ -50,7 +50,7 @@ int guest_module(unsigned index, GuestModule* out);
 void guest_note_code(const void* address);
 void guest_track_blocks(int on, std::uint64_t threshold);
 void guest_blocks_after_fork();
-/// What core does around pthread_create.
+/// The calls that core makes around pthread_create.
 std::uint8_t guest_mask_shadow();
 void guest_inherit_mask_shadow(std::uint8_t bits);
 void guest_adopt_thread_mask();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The handlers of the clock's and the debug registers' signals: real signals, made as the kernel makes them, that this
-// process sends to itself. What they lead to is written down (fake_kernel.h, fake_target.h).
+// The handlers of the clock's and the debug registers' signals, with real signals in the kernel's form that this
+// process sends to itself. Fakes record the effects (fake_kernel.h, fake_target.h).
 #include "collectors/in_target/session/handlers.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which numbers our descriptors get, and what the program sees of it, under limits of all kinds. Each test is a process
-// of its own: what it does to its limit stays there.
+// Tests the numbers of our descriptors, and the program's view of them, under limits of all kinds. Each test runs in a
+// process of its own, because it changes the process's limit.
 #include "collectors/in_target/sys/hidden_numbers.h"
 
 #include <gtest/gtest.h>
@@ -146,7 +146,7 @@ TEST_F(HiddenNumbers, AreNotTakenWhileTheLimitIsToBeSteady) {
             0);
 }
 
-// What it finds is what its parent had raised when the kernel made it.
+// The child inherits the limit that its parent had raised when the kernel made it.
 TEST_F(HiddenNumbers, AChildsInheritedLimitIsPutBack) {
   EXPECT_EQ(wrong_in_child([] {
               set_limit(256, 2048);

@@ -32,7 +32,7 @@ AccessFinder learning;
 AccessFinder plain;
 AccessFinder rewritten;
 
-/// What find() says where nothing is cached.
+/// Returns the result of find() without a cache.
 std::optional<FoundAccess> without_cached(const TraceStep& step, const CodeReader& reader) {
   FoundAccess last;
   const bool has_last = plain.find_retired(step.registers, step.flags, step.fs_base, reader, last);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which samples are followed by a lookahead, and what is written of it: a loop that is never run, before a ring of the
-// test's own (fake_kernel.h).
+// Tests which samples are followed by a lookahead, and its records: a loop that never runs, with a ring of the test's
+// own (fake_kernel.h).
 #include "collectors/in_target/sampling/lookahead_sampling.h"
 
 #include <gtest/gtest.h>

@@ -74,8 +74,8 @@ class MemoryEventsTest : public testing::Test {
   MemoryEventsTest(const MemoryEventsTest&) = delete;
   MemoryEventsTest& operator=(const MemoryEventsTest&) = delete;
 
-  /// Where this user may open no events, or has no descriptors or no locked memory left for them, there is nothing to
-  /// be tested. What fails otherwise is a fault.
+  /// Skips if this user may open no events, or has no descriptors or locked memory left for them. Any other failure is
+  /// a fault.
   void SetUp() override {
     if (const std::string why = collectors::why_no_perf_events(); !why.empty()) {
       GTEST_SKIP() << why;

@@ -27,7 +27,7 @@ class NativeStep {
   std::uint8_t* before();
   [[nodiscard]] in_target::VectorFrame frame_before() const;
   [[nodiscard]] in_target::VectorFrame frame_after() const;
-  /// What instructions may access: its middle, aligned to a page, is to be in r15.
+  /// Memory that instructions may access: its middle, aligned to a page, must be in r15.
   std::uint8_t* memory();
   [[nodiscard]] std::uint64_t middle() const;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which memory is never watched: the kernel's own pages, and nothing of the program's beside them.
+// Tests the memory that is never watched: the kernel's own pages, and nothing of the program's beside them.
 #include "collectors/in_target/objects/off_limits.h"
 
 #include <gtest/gtest.h>
@@ -40,7 +40,7 @@ TEST(OffLimits, AreTheKernelsPagesAndNotWhatIsMappedBesideThem) {
   for (std::uint64_t at = kernels.begin; at < kernels.end; at += page) {
     EXPECT_TRUE(off_limits(at)) << std::hex << at;
   }
-  // What lies there already, if it is not free, is the program's as well.
+  // An existing mapping there also belongs to the program.
   ::mmap(reinterpret_cast<void*>(kernels.begin - page), page, PROT_READ | PROT_WRITE,
          MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
   EXPECT_FALSE(off_limits(kernels.begin - 64));

@@ -17,7 +17,7 @@ constexpr std::uint64_t base = 0x7f00'0000'0000;
 
 class SharedMapsTest : public ::testing::Test {
  protected:
-  /// What a sample at `address` finds out when the kernel says that the mapping is of `inode`, from `file_offset` on.
+  /// Simulates a sample at `address` when the kernel reports a mapping of `inode`, from `file_offset` on.
   void identify(std::uint64_t address, std::uint64_t inode, std::uint64_t file_offset = 0) {
     SharedPlace place;
     const SharedMaps::Claim claim = maps_->claim(address, place);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Holds the vector unit against the processor: random instructions with random operands, not numbers and denormals
-// among them, in all modes of rounding. Whatever the unit says to know of registers, flags and memory must be so, and
-// where all operands are known so must be the results.
+// Compares the vector unit with the processor: random instructions with random operands, NaNs and denormals among them,
+// in all rounding modes. Known registers, flags and memory must match, and if all operands are known, the results must
+// be known.
 #include "collectors/in_target/access/vector_unit.h"
 
 #include <gtest/gtest.h>
@@ -295,7 +295,7 @@ void Comparison::prepare(bool traps) {
   std::memcpy(native_.before() + 24, &mode, sizeof mode);
 }
 
-/// Of some bytes of the registers only the processor knows what they are.
+/// Hides some register bytes from the unit; only the processor knows them.
 void Comparison::hide() {
   for (unsigned r = 0; r < 32; ++r) {
     if (!random_.one_in(3)) {
@@ -445,7 +445,7 @@ TEST(VectorUnit, AgreesWithTheProcessorOnRandomInstructions) {
   std::printf("%zu compared, results known of %zu, %zu operations\n", comparison.compared(), comparison.known(),
               comparison.operations().size());
   EXPECT_GT(comparison.known(), comparison.compared() * 95 / 100);
-  // Which of them there are depends on the processor; this is with AVX-512.
+  // The set of operations depends on the processor; this is with AVX-512.
   for (unsigned i = 0; comparison.has_all() && i < static_cast<unsigned>(VectorOperation::count); ++i) {
     const auto operation = static_cast<VectorOperation>(i);
     const bool apart = operation == VectorOperation::load_mode;

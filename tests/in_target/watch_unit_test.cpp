@@ -74,8 +74,8 @@ TEST_F(WatchUnitTest, ArmsTheOthersForAllAndTheSampledThreadForItsFirstStore) {
   EXPECT_NE(sample_.flags & profile::sample_armed, 0);
 }
 
-// Of more threads than are armed, the one that the board has named is armed always; one that has got its number since
-// is any other.
+// If there are more threads than can be armed, the board's partner is always armed; a later thread with the same number
+// counts as any other.
 TEST_F(WatchUnitTest, APartnerThatHasEndedIsNotWhoHasItsNumberNow) {
   constexpr int times = 40;
   start(watch_policy::most_armed + 6);

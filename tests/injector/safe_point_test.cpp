@@ -15,7 +15,7 @@ StackFunction libc(const char* name = "") { return {CodeOwner::libc, name, true,
 StackFunction loader() { return {CodeOwner::loader, "_dl_fixup", true, false, false}; }
 StackFunction collector() { return {CodeOwner::collector, "", true, false, false}; }
 
-/// What is below a thread's own functions, and below main().
+/// Adds the frames below a thread's own functions, and below main().
 Stack with_thread(Stack stack) {
   stack.push_back(libc());  // start_thread
   StackFunction clone = libc();

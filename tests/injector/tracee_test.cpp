@@ -29,7 +29,7 @@ struct Shared {
 };
 Shared* shared = nullptr;
 
-/// What is called: disturbs every register that a function may change.
+/// The called function: changes every register that a function may change.
 extern "C" void called(const char* text, std::uint64_t more) {
   auto x = static_cast<double>(more);
   asm volatile("" : "+x"(x));
@@ -199,9 +199,9 @@ TEST_F(Traced, SignalsThatComeMeanwhileArrive) {
   }
 }
 
-/// While a first thread is being traced that cannot be stopped at the moment, another one executes a program. That one
-/// hardly gets its processor, so the tracer sees the first thread end and looks again before its number has a new
-/// owner.
+/// While a first thread is traced that cannot be stopped at the moment, another one executes a program. The other
+/// thread hardly gets its processor, so the tracer sees the first thread end and looks again before its number has a
+/// new owner.
 TEST_F(Traced, AFirstThreadThatEndsAsAnotherExecutesIsGone) {
   run(+[] {
     ::prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the catalogue advises of loops of each kind, and that it advises nothing without evidence.
+// The catalogue's advice for loops of each kind; without evidence there is none.
 #include "models/tuning_catalogue.h"
 
 #include <gtest/gtest.h>

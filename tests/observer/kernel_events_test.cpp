@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernel does with the events that are opened on a child of this test.
+// The kernel's behaviour with events that are opened on a child of this test.
 #include "collectors/observer/kernel_events.h"
 
 #include <gtest/gtest.h>

@@ -102,7 +102,8 @@ TEST(ClockWindows, a_period_that_is_short_already_stays) {
   EXPECT_EQ(clock_windows(switching(1e6), 50 * us, 0.024).period_ns, 50 * us);
 }
 
-/// What samples stand for, as a part of the CPU time of a thread with windows that last `late` times as long as meant.
+/// Returns the time that samples stand for, as a part of the CPU time of a thread whose windows last `late` times as
+/// long as meant.
 double represented(double late, int windows, std::uint64_t random) {
   constexpr double cycle_ns = 200e6;
   constexpr double window_ns = 2e6;

@@ -93,7 +93,7 @@ class WatchesTest : public testing::Test {
     return *watches_;
   }
 
-  /// Of a line that the second thread's process has at `elsewhere`.
+  /// Opens a watch of a line that the second thread's process has at `elsewhere`.
   std::uint32_t open(std::uint64_t elsewhere = line) {
     WatchRequest request;
     request.line = line;

@@ -51,13 +51,13 @@ class Machine {
     const auto found = names_.find(tid);
     return tid == 0 ? "swapper" : found == names_.end() ? ":" + std::to_string(tid) : found->second;
   }
-  /// Of the kernel, and of what else has no process: pid -1.
+  /// Returns the file at an address; for the kernel and other addresses without a process, pid is -1.
   [[nodiscard]] std::string file(std::int32_t pid, std::uint64_t address) {
     const Mapped* mapped = find(pid, address);
     constexpr std::string_view kernel = "[kernel.kallsyms]";
     return mapped == nullptr ? "[unknown]" : mapped->name.starts_with(kernel) ? std::string(kernel) : mapped->name;
   }
-  /// Of user code in files, perf script has the addresses of the file.
+  /// For user code in files, perf script shows addresses in the file.
   [[nodiscard]] std::uint64_t shown(std::int32_t pid, std::uint64_t address) {
     const Mapped* mapped = find(pid, address);
     if (mapped == nullptr) {

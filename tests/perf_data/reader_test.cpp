@@ -18,7 +18,7 @@ Bytes sample(ByteOrder order, std::uint64_t time_ns, std::uint64_t ip, std::uint
 
 Bytes end_of_round(ByteOrder order) { return record(finished_round, 0, Bytes(order)); }
 
-/// What a file gives, as a visitor sees it.
+/// The contents of a file, as a visitor sees them.
 struct Seen {
   Result<ReadSummary> summary;
   std::vector<std::uint64_t> ips;

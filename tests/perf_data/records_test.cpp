@@ -20,7 +20,7 @@ Events events_of(ByteOrder order, std::uint64_t sample_type = usual) {
   return events;
 }
 
-/// Who and when, behind a record's own fields.
+/// Appends the identity fields that follow a record's own fields.
 Bytes& with_identity(Bytes& body) { return body.u32(10).u32(11).words({5000, 32}).u32(2).u32(0); }
 
 Result<Record> decode(std::uint32_t type, std::uint16_t misc, const Bytes& body) {

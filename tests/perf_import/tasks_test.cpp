@@ -31,7 +31,7 @@ class TasksTest : public testing::Test {
     mapping.name = name;
     ASSERT_TRUE(tasks_.add(mapping, ++now_));
   }
-  /// What is in the profile then.
+  /// Returns the profile as written.
   profile::ProfileReader written() {
     auto writer = profile::ProfileWriter::create(path_);
     EXPECT_TRUE(writer.has_value());

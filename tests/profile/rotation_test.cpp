@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens to files: rotation, parent directories, the log of a recorder that was killed, no litter.
+// Tests the handling of files: rotation, parent directories, the log of a killed recorder, no litter.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is written is what is read: every row type, absent values, and the extremes of every field.
+// Written rows read back equal: every row type, absent values, and the extremes of every field.
 #include <sqlite3.h>
 
 #include <limits>

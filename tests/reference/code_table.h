@@ -25,7 +25,7 @@ struct Code {
   std::uint64_t load_bytes = 0, store_bytes = 0;  // bytes
 };
 
-/// What runs through from its first instruction to its last.
+/// Code that runs from its first instruction to its last without a jump.
 struct Block {
   std::vector<Code*> codes;
   std::uint64_t executions = 0;

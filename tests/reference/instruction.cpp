@@ -14,7 +14,7 @@ namespace {
 
 using symbolizer::Decoded;
 
-/// What the emulator does piece by piece, and not all of it or not in one row.
+/// True for instructions that the emulator executes in pieces, perhaps not all or not in one row.
 bool comes_in_pieces(const ZydisDecodedInstruction& instruction) {
   constexpr auto repeated = ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE;
   if ((instruction.attributes & repeated) != 0) {
@@ -34,7 +34,7 @@ bool comes_in_pieces(const ZydisDecodedInstruction& instruction) {
   }
 }
 
-/// The widest of one row of pieces: a ymm register. What is larger is a state (fxsave, xsave).
+/// The widest row of pieces: a ymm register. Anything larger is a state (fxsave, xsave).
 constexpr unsigned widest = 32;
 
 void take_operand(const ZydisDecodedOperand& operand, InstructionFacts& facts) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the reference has to know of an instruction, from its bytes: the emulator shows a wide access in pieces, an
-// atomic read-modify-write as its store, and floating-point work not at all. Pure.
+// An instruction's properties for the reference, from its bytes: the emulator shows a wide access in pieces, an atomic
+// read-modify-write as its store, and floating-point work not at all. Pure.
 #pragma once
 
 #include <cstdint>

@@ -41,7 +41,7 @@ class LineState {
   /// `invalidated`, in order of their first access.
   std::optional<Transfer> access(const LineAccess& access, std::vector<ThreadIndex>& invalidated);
 
-  /// Whether the latest access was by `thread`: then its next load changes and means nothing.
+  /// True if the latest access was by `thread`: its next load then changes and means nothing.
   [[nodiscard]] bool last_was(ThreadIndex thread) const { return last_thread_ == thread; }
   /// Memory held beside the object itself.
   [[nodiscard]] std::size_t heap_bytes() const {

@@ -69,7 +69,7 @@ class ByDefinition {
     }
   }
 
-  /// Whether `thread` has read since, its reads right behind a store of its own aside.
+  /// True if `thread` has read since, not counting reads right behind its own store.
   [[nodiscard]] bool reads_since(ThreadIndex thread, std::size_t last_store) const {
     bool others_came = last_store == never || history_[last_store].thread != thread;
     for (std::size_t i = last_store == never ? 0 : last_store + 1; i < history_.size(); ++i) {

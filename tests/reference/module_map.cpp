@@ -40,8 +40,8 @@ ModuleMap::ModuleMap(std::vector<std::vector<LoadedPart>> parts, std::span<const
   }
 }
 
-/// A page of a file may belong to two parts and is then mapped twice. Which of them a mapping is follows from the
-/// module's other mappings, of which the first is of one part only.
+/// A page of a file may belong to two parts and is then mapped twice. The module's other mappings decide which part a
+/// mapping is; the first of them belongs to one part only.
 void ModuleMap::add(const Segment& segment) {
   const auto& own = parts_[segment.file];
   std::optional<std::uint64_t> first_bias;

@@ -31,10 +31,10 @@ class ModuleMap {
   /// `parts` by file; `segments` name files by index.
   ModuleMap(std::vector<std::vector<LoadedPart>> parts, std::span<const Segment> segments);
 
-  /// Of a byte of a file; none when it is not loaded.
+  /// Returns the address of a byte of a file; none if it is not loaded.
   [[nodiscard]] std::optional<std::uint64_t> of_offset(std::uint32_t file, std::uint64_t offset) const;
-  /// Of a run-time address, that of zeroed data behind a file's own included. Where several modules lay there one
-  /// after the other, the last.
+  /// Returns the module address of a run-time address, also in zeroed data behind a file's own. If several modules
+  /// occupied it in turn, the last.
   [[nodiscard]] std::optional<ModuleAddress> of_address(std::uint64_t address) const;
 
  private:

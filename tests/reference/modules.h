@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which file an address was mapped from, by /proc/self/maps. Pure but for ModuleTable::read().
+// Finds the file that an address was mapped from, by /proc/self/maps. Pure except for ModuleTable::read().
 #pragma once
 
 #include <cstdint>
@@ -22,10 +22,10 @@ struct FilePlace {
   std::uint64_t offset = 0;
 };
 
-/// What is and was mapped. Not thread-safe.
+/// Present and past mappings. Not thread-safe.
 class ModuleTable {
  public:
-  /// Takes up the mappings of files in `maps`, in the format of /proc/PID/maps. What overlaps them is forgotten.
+  /// Adds the mappings of files in `maps`, in the format of /proc/PID/maps. Overlapped mappings are forgotten.
   void read(std::istream& maps);
   /// Reads this process's.
   void read();

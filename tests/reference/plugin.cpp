@@ -3,8 +3,8 @@
 // time, and writes raw counts when the program ends. Arguments: out=FILE, quantum=N instructions, seed=N,
 // memory=BYTES.
 //
-// Callbacks come from the program's threads. What they share is guarded by the turn (counts) or by a mutex
-// (translation, which the emulator may do for a thread that waits for its turn).
+// Callbacks come from the program's threads. The turn guards the shared counts, and a mutex guards translation, which
+// the emulator may do for a thread that waits for its turn.
 #include <errno.h>
 #include <pthread.h>
 #include <sys/mman.h>

@@ -14,7 +14,7 @@ using QemuMemoryInfo = std::uint32_t;
 struct qemu_plugin_tb;
 struct qemu_plugin_insn;
 
-/// Of what the emulator tells at installation, the beginning.
+/// The beginning of the emulator's information at installation.
 struct QemuInfo {
   const char* target_name;
   struct {

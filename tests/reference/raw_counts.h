@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the plugin hands to the resolver: counts by instruction and address, before any meaning. A text file of one
+// The plugin's output for the resolver: counts by instruction and address, before interpretation. A text file of one
 // fact a line, which ends with `end`, so that a part is never taken for the whole.
 #pragma once
 

@@ -31,7 +31,7 @@ void wake(std::atomic<std::uint32_t>& word) {
   syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
 }
 
-/// Whether a thread of this process neither runs nor could, or is gone.
+/// True if a thread of this process neither runs nor could, or is gone.
 bool sleeps(pid_t tid) {
   std::array<char, 64> name{};
   std::snprintf(name.data(), name.size(), "/proc/self/task/%d/stat", tid);
@@ -81,8 +81,8 @@ void Turn::end() {
   waiting_.clear();
 }
 
-/// What `from` was about to do it does not do any more, or it is seen to be busy with it, as it declares itself
-/// busy before it looks whose turn it is.
+/// Either `from` no longer does its next step, or it is seen as busy: it declares itself busy before it checks whose
+/// turn it is.
 bool Turn::steal(Seat& me, Seat* from) {
   {
     const std::lock_guard lock(mutex_);

@@ -47,7 +47,7 @@ class Turn {
   void pass(Seat& me);
   /// As pass(), and without it `me` has no turn: before it blocks or ends.
   void release(Seat& me);
-  /// Nobody has turns any more. Who has it calls this.
+  /// Ends all turns. Called by the thread that has the turn.
   void end();
 
   /// How often the turn was taken from a thread that slept.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which words of a line are watched is drawn, with the probability that is recorded.
+// Watched words of a line are drawn with the recorded probability.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -107,9 +107,9 @@ INSTANTIATE_TEST_SUITE_P(Estimators, Counted,
                                          Case{"ops_one_writer", {}, 100}),
                          [](const auto& instance) { return std::string(instance.param.scenario); });
 
-// Of loads that took less than a threshold there is neither a sample nor a count. Who takes its lines over by stores is
-// followed all the same; who only loads is not, and the number would be a fourth of the truth. A report cannot know
-// which of the two a program is: it says no number, and why.
+// Loads below a latency threshold have neither a sample nor a count. A thread that takes its lines over by stores is
+// still followed, but not a thread that only loads, and the number would be a fourth of the truth. A report cannot tell
+// these programs apart: it gives no number, and the reason.
 TEST(SlowLoads, GiveNoNumberOfCommunications) {
   for (const char* name : {"accesses_slow", "accesses_slow_ring"}) {
     SCOPED_TRACE(name);
@@ -137,7 +137,7 @@ TEST(SlowLoads, AreWithheldForTheirThresholdAlone) {
   }
 }
 
-// What samples of micro-operations stand for that access no memory is no access.
+// A micro-operation sample that accesses no memory counts as no access.
 TEST(Counting, NothingIsFoundWhereNothingIsShared) {
   const SimulatedRun run = simulate(scenario("ops_private"), 1);
   EXPECT_TRUE(std::any_of(run.samples.begin(), run.samples.end(),
@@ -146,7 +146,7 @@ TEST(Counting, NothingIsFoundWhereNothingIsShared) {
   EXPECT_TRUE(estimate_of(run, named("post_stratified")).empty());
 }
 
-/// Where an estimator is biased, and the range that its bias is in, as a fraction of the true total.
+/// A scenario in which an estimator is biased, with the range of its bias as a fraction of the true total.
 struct Known {
   const char* scenario;
   const char* estimator;
@@ -176,8 +176,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Known{"spinning", "post_stratified", 0.5, 1.3},  // looking is no communication
                     // Samples that count: published, each reader of a line is counted at each of its samples.
                     Known{"accesses_one_writer", "board", 2.0, 6.0},
-                    // What others store between a look and its watch is not seen: 80 runs, -9.4 +-1.2 %. Were
-                    // every look at an exchanged line one communication, there would be twenty times as many.
+                    // Stores by others between a look and its watch are not seen: 80 runs, -9.4 +-1.2 %. If every look
+                    // at an exchanged line were one communication, there would be twenty times as many.
                     Known{"accesses_spinning", "post_stratified", -0.14, -0.04},
                     // A thread comes back to another word of the line, which is not watched.
                     Known{"accesses_whole_lines", "post_stratified", 4.0, 10.0},
@@ -218,9 +218,9 @@ TEST(Ticks, LeaveNoDirectionOut) {
   }
 }
 
-// Some twenty watches a run, of suspected lines of eight threads and pairs. That the ratio of what they saw to how many
-// they were is some 3 % low is of its nature: watches that see nothing last longest, so few of them fit into a run, and
-// the fewer there are the more each counts. Intervals know how few they are, and so do limits of what was not seen.
+// Some twenty watches a run, of suspected lines of eight threads and pairs. The ratio of detections to watches is by
+// nature some 3 % low: watches that see nothing last longest, so few of them fit into a run, and the fewer there are
+// the more each counts. Intervals, and limits of unseen sharing, account for the small number.
 TEST(FewWatches, AreCoveredAndNearlyUnbiased) {
   const Score score = scores_of({"one_register", {}}, {"post_stratified"}, runs).front();
   EXPECT_GT(score.bias, -0.10);
@@ -242,9 +242,9 @@ TEST(ManyThreads, AreCovered) {
   EXPECT_LE(score.coverage, most_coverage);
 }
 
-// What successors of threads use again is suspected like what is exchanged, and watched less often. Threads that have
-// one sample or none, and those that have a hundred, say together which line is which. Of thousands of pairs few are
-// seen at all, so what is judged is the sum.
+// Lines that a thread's successors reuse are suspected like exchanged ones, and watched less often. Threads with one
+// sample or none, and those with a hundred, tell together which line is which. Only few of the thousands of pairs are
+// seen at all, so the sum is judged.
 TEST(ThreadsThatComeAndGo, AreCoveredTogether) {
   for (const char* name : {"brief_threads", "lasting_threads"}) {
     SCOPED_TRACE(name);

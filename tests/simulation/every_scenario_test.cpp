@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whatever is simulated: the rows that a run leaves fit together, and watchpoints are taken for dead only where they
-// are.
+// For every scenario: the rows of a run fit together, and watchpoints are taken for dead only if they are.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,8 +25,8 @@ TEST(EveryScenario, RowsFitTogether) {
       sampled_s += static_cast<double>(sample.cpu_ns) / 1e9;
       armed += (sample.flags & profile::sample_armed) != 0 ? 1 : 0;
     }
-    // Whether a thread that lives for a part of a period is sampled is chance: one in four of 7,000 is, to 2 %. Samples
-    // that count stand for no time.
+    // A thread that lives for a part of a period is sampled by chance: one in four of 7,000 is, to 2 %. Samples that
+    // count stand for no time.
     EXPECT_NEAR(sampled_s, scenario.observer.source == Source::clock ? run.cpu_s : 0,
                 (comes_and_goes ? 0.1 : 0.01) * run.cpu_s);
     EXPECT_EQ(armed, run.watches.size());

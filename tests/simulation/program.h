@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the threads of a simulated program access, visit by visit.
+// The accesses of a simulated program's threads, visit by visit.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ class Program {
  public:
   explicit Program(const Scenario& scenario);
   [[nodiscard]] std::uint32_t lines() const { return lines_; }
-  /// Those that are not one thread's alone come first.
+  /// Lines that several threads access come first.
   [[nodiscard]] std::uint32_t shared_lines() const { return first_private_; }
   /// Is the line one thread's alone?
   [[nodiscard]] bool is_private(std::uint32_t line) const { return line >= first_private_; }

@@ -25,13 +25,13 @@ struct Late {
   double due_ns = 0;    // CPU time before which none is taken that begins earlier; 0: any is
 };
 
-/// What is left until a sample. It goes on counting while the access that is sampled is still to come.
+/// Countdown to the next sample. It goes on counting while the access to be sampled is still to come.
 struct Counter {
   double left = 0, period = 0;
   std::optional<Late> late;
 };
 
-/// What an access is to a source that counts.
+/// The value of an access for a counting source.
 struct Counted {
   double loads = 0, stores = 0, ops = 0;
 };
@@ -165,7 +165,7 @@ class Simulation {
     thread.now_ns += latency_ns + traps * scenario_.observer.trap_cost_ns;
   }
 
-  /// What the access does to its line and how long it takes.
+  /// Makes the access's change to its line; returns its duration.
   double make_access(std::uint32_t thread, const Access& access) {
     const Latencies& latencies = scenario_.latencies;
     const double spread = 0.5 + unit(random_);
@@ -215,7 +215,7 @@ class Simulation {
     return std::round(period * (1 + scenario_.observer.jitter * (2 * unit(random_) - 1)));
   }
 
-  /// What a thread's last access is to a source that counts.
+  /// Returns the value of a thread's last access for a counting source.
   [[nodiscard]] Counted counted(const Thread& thread) const {
     const Counting& counting = scenario_.observer.counting;
     Counted what{loads(thread.last.kind) ? 1.0 : 0.0, thread.last.kind == AccessKind::store ? 1.0 : 0.0, 0};
@@ -254,7 +254,7 @@ class Simulation {
     }
   }
 
-  /// Of a thread's last access, which stands for several that are counted where it is private: those behind `after`.
+  /// Events of a thread's last access, which stands for several if it is private: those behind `after`.
   struct Events {
     double after = 0, all = 0;
   };

@@ -20,7 +20,7 @@ struct Truth {
   std::uint64_t count = 0;
   double cost_s = 0;  // time of the communicating accesses
 };
-/// Of each (producer, consumer): [0] false sharing, [1] true sharing.
+/// By (producer, consumer): [0] false sharing, [1] true sharing.
 using TrueMatrix = std::map<std::pair<std::uint32_t, std::uint32_t>, std::array<Truth, 2>>;
 
 struct SimulatedRun {
@@ -37,7 +37,7 @@ struct SimulatedRun {
 /// new memory for each.
 [[nodiscard]] SimulatedRun simulate(const Scenario& scenario, std::uint64_t seed,
                                     std::vector<profile::SampleRow> room = {});
-/// What the instruction before a trap of a simulated run does.
+/// Returns the access of the instruction before a trap of a simulated run.
 [[nodiscard]] std::optional<symbolizer::MemoryAccess> simulated_access(attribution::Moment moment, std::uint64_t ip);
 
 }  // namespace crosstalk::simulation

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a simulated program does and how it is observed. Times are nanoseconds of simulated time.
+// A simulated program and its observation. Times are nanoseconds of simulated time.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace crosstalk::simulation {
 
-/// Who does what on a part's lines. A visit is one turn of a thread at one of them.
+/// Pattern of a part's accesses. A visit is one turn of a thread at one of its lines.
 enum class Pattern {
   ping_pong,                // pairs of threads: load and store of the same word
   false_sharing,            // pairs of threads: load and store, each of a word of its own
@@ -37,14 +37,14 @@ struct Latencies {
   double private_ns = 8000;    // a visit to private data: stands for all the work between visits
 };
 
-/// What takes samples.
+/// The origin of samples.
 enum class Source {
   clock,      // a sample each period of CPU time
   accesses,   // one each so many loads, and one each so many stores; what does both is a load
   micro_ops,  // one each so many micro-operations, of which accesses are a part
 };
 
-/// Of sources that count. A visit to private data stands for as much work as is said here.
+/// For counting sources. A visit to private data stands for this amount of work.
 struct Counting {
   double load_period = 200, store_period = 100, op_period = 300;  // jitter is the observer's
   std::uint32_t private_loads = 10, private_stores = 4;

@@ -30,7 +30,7 @@ class SharedLine {
  public:
   explicit SharedLine(std::uint32_t threads) : last_access_(threads, 0), stored_(threads) {}
 
-  /// What an access by `thread` would be, if it came now.
+  /// Returns the transfer that an access by `thread` would cause now.
   [[nodiscard]] std::optional<Transfer> transfer(std::uint32_t thread, const Access& access) const;
   /// Would a store by `thread` take the line from others that have read it since the thread's last access?
   [[nodiscard]] bool invalidates(std::uint32_t thread, const Access& access) const;

@@ -132,8 +132,8 @@ double shared_share(const SimulatedRun& run, std::uint32_t shared_lines) {
   return static_cast<double>(shared) / static_cast<double>(run.samples.size());
 }
 
-// Which access is sampled changes with skid by a number of accesses, and how many samples are of what does not. With
-// skid in time it does: what lasts is sampled in the place of what is quick.
+// Skid by a number of accesses changes the sampled access, but not the number of samples of each kind. Skid in time
+// does: long accesses are sampled in the place of quick ones.
 TEST(Simulate, SkidMovesSamplesToLaterAccesses) {
   const auto share = [](const char* name) {
     return shared_share(simulate(scenario(name), 1), Program(scenario(name)).shared_lines());

@@ -38,7 +38,7 @@ std::vector<attribution::OwnershipTimeline> timelines_of(const SimulatedRun& run
   return timelines;
 }
 
-/// What is said of a run: the pairs that were seen, and what the others may have.
+/// The estimates of a run: the seen pairs, and the limits of the others.
 struct Estimated {
   Matrix matrix;
   std::array<Amount, 2> totals;  // of false sharing, of true sharing

@@ -13,7 +13,7 @@
 
 namespace crosstalk::simulation {
 
-/// What an estimator makes of a run's rows, by the same steps as a report.
+/// Returns an estimator's matrix from a run's rows, by the same steps as a report.
 [[nodiscard]] attribution::Matrix estimate_of(const SimulatedRun& run, const attribution::Estimator& estimator);
 
 /// The same as a report says it: without numbers of communications where samples cannot tell them.

@@ -220,7 +220,7 @@ void Watching::expire(std::uint64_t now_ns) {
   }
 }
 
-// An alarm rings once. Where the watch has been prolonged by then, a later trap or sample ends it.
+// An alarm expires once. If the watch has been prolonged by then, a later trap or sample ends it.
 void Watching::pass(double now_ns) {
   for (Slot& slot : slot_) {
     if (slot.alarm_ns != 0 && now_ns >= static_cast<double>(slot.alarm_ns)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The collector's watch policy (collectors/watch_policy/) with accesses that are told instead of trapping. What is done
-// here by hand is what the kernel and the processor do in a target: watchpoints fire, alarms ring.
+// The collector's watch policy (collectors/watch_policy/) with simulated traps. This file stands in for the kernel and
+// the processor of a target: watchpoints fire, alarms expire.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests know of the fixture programs: addresses of symbols, and lines by their marks.
+// Facts about the fixture programs: addresses of symbols, and lines by their marks.
 #pragma once
 
 #include <gelf.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What instructions do to memory, alone and found behind an address.
+// Memory accesses of instructions, alone and found behind an address.
 #include "symbolizer/cfg/instructions.h"
 
 #include <gtest/gtest.h>

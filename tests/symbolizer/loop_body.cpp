@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What bodies of small assembled loops are made of, and where their operands lie.
+// The bodies of small assembled loops, and the places of their operands.
 #include "symbolizer/loops/loop_body.h"
 
 #include <gtest/gtest.h>

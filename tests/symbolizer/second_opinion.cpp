@@ -52,7 +52,7 @@ __attribute__((noinline)) void ask_both() {
   unw_getcontext(&context);
   unw_cursor_t cursor;
   unw_init_local(&cursor, &context);
-  // Where both begin: libunwind's first frame.
+  // The common start: libunwind's first frame.
   constexpr std::array<std::pair<Register, unw_regnum_t>, 9> kept = {{{Register::rip, UNW_X86_64_RIP},
                                                                       {Register::rsp, UNW_X86_64_RSP},
                                                                       {Register::rbp, UNW_X86_64_RBP},

@@ -63,7 +63,7 @@ struct Process {
   }
 };
 
-/// Where `name`s with level<N> appear, in order: 0, 1, ... deepest.
+/// Expects `name`s with level<N> in order: 0, 1, ... deepest.
 void expect_whole_chain(const std::vector<std::string>& names) {
   int next = 0;
   for (const std::string& name : names) {
@@ -98,7 +98,7 @@ TEST(Unwinding, ThroughASignalFrame) {
 
 using Variable = std::pair<ModuleId, StackVariable>;
 
-/// What lies at `data`, by the frames of the stack that was captured.
+/// Returns the variable at `data`, by the frames of the captured stack.
 std::optional<Variable> variable_at(Process& process, std::uint64_t data) {
   const auto& capture = fixture::capture_here;
   const auto frames = process.symbols.unwind_frames(capture.registers, capture.stack, process.mappings);

@@ -18,8 +18,8 @@ Publication load_by(std::uint16_t thread, std::uint32_t time_ms = 1) {
 
 std::uint64_t line(std::uint32_t n) { return base + std::uint64_t{n} * 64; }
 
-/// Of `lines` lines that thread 1 published, how many the board still knows when thread 2 comes to them, the latest
-/// first: what it publishes displaces only lines that are older.
+/// Returns how many of `lines` lines that thread 1 published the board still knows when thread 2 comes to them, the
+/// latest first: its own entries displace only older lines.
 std::uint32_t remembered(Board& board, std::uint32_t lines) {
   for (std::uint32_t n = 0; n < lines; ++n) {
     board.publish(line(n), load_by(1));

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::uint64_t second = 1'000'000'000;
 
-/// Of stacks that are asked for every millisecond of [begin, end), how many are taken.
+/// Returns how many stacks are taken if one is asked for every millisecond of [begin, end).
 int taken(std::uint64_t begin, std::uint64_t end, std::uint32_t rate, std::uint64_t& paid_until_ns) {
   int count = 0;
   for (std::uint64_t now = begin; now < end; now += second / 1000) {

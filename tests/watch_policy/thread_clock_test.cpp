@@ -11,8 +11,8 @@ namespace {
 constexpr std::uint64_t us = 1000;
 constexpr std::uint64_t ms = 1000 * us;
 
-/// What the samples of threads of one length stand for, as a part of their CPU time, when the first one comes at
-/// `first(phase)` and weighs `period`. Few samples a thread: those after the first are a period apart.
+/// Returns the time that samples of threads of one length stand for, as a part of their CPU time, if the first one
+/// comes at `first(phase)` and weighs `period`. Threads have few samples: those after the first are a period apart.
 template <class First>
 double represented(std::uint64_t life_ns, std::uint64_t period_ns, First first) {
   constexpr int threads = 200'000;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Second opinion on the truths. A workload that is compiled with -fsanitize=thread tells each of its accesses to this
-// file, which is linked in the sanitizer's stead and applies the definitions to them, one by one, in their order:
+// Second opinion on the truths. A workload that is compiled with -fsanitize=thread reports each of its accesses to this
+// file, which is linked in the sanitizer's place and applies the definitions to them, one by one, in their order:
 //
 //   communication i -> j: an access by j to a line whose most recent store was by i != j and came after j's own
 //     previous access (or j has none). True sharing if the access overlaps a byte that i has stored since then.
 //   invalidation i -> j: a store by i, no communication, to a line that j has only read since its last store.
 //
-// What it finds is printed with the truth (workload.h: accounts). Its memory is shared, so that processes made by fork
-// are accounted with their parent. Atomic accesses are made under its lock, so their order is exact; plain ones follow
-// the call, which is as good where the program orders them itself.
+// The results are printed with the truth (workload.h: accounts). Memory is shared, so that processes made by fork are
+// accounted with their parent. Atomic accesses are made under a lock, so their order is exact; plain ones follow the
+// call, which is as good if the program orders them itself.
 #include <sched.h>
 #include <sys/mman.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // In each round every thread writes a letter to every other one, all meet, and every thread reads its mail: each pair
-// communicates alike, by every line of a letter once a round. Of each letter a given share is posted; the rest its
-// writer keeps and reads alone, so the share of the work that is shared can be chosen.
+// communicates alike, by every line of a letter once a round. A given share of each letter is posted; the writer keeps
+// and reads the rest alone, so the shared part of the work can be chosen.
 #include <algorithm>
 #include <optional>
 
@@ -56,7 +56,7 @@ std::uint64_t read_mail(int me, int other, int lines, CostClock& clock) {
   return sum;
 }
 
-/// What one thread has done: rounds, 0 when a letter did not say what its sender wrote.
+/// One thread's results: rounds; 0 if a letter did not hold its sender's text.
 struct Correspondence {
   std::uint64_t rounds = 0;
   CostClock clock;

@@ -62,7 +62,7 @@ struct Ledger {
   std::array<Entry, 16> entry;
 };
 
-/// What the calls are made on. Made before the fork.
+/// Objects of the calls. Made before the fork.
 struct Objects {
   int full_queue = -1, empty_queue = -1, semaphores = -1, socket = -1, listener = -1, epoll = -1;
 };

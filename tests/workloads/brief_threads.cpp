@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads that live for a given time each, a few at once, one crew after another: each spends two fifths of its life
-// counting on a line that it shares with the others of its crew, and the rest on a line of its own. What a profile says
-// of many that live for a millisecond has to be what it says of few that live for a second. How much each of the two
-// took is measured: where stores to a line that others store to take long, a loop overshoots its time, and to begin, to
-// end and to read the clock take a part of a brief life.
+// counting on a line that it shares with the others of its crew, and the rest on a line of its own. A profile of many
+// threads that live for a millisecond must agree with one of few that live for a second. Both parts are measured,
+// because a loop overshoots its time if stores to a shared line take long, and because beginning, ending and reading
+// the clock take a part of a brief life.
 #include <pthread.h>
 #include <time.h>
 
@@ -40,7 +40,7 @@ struct Life {
 };
 Life life;
 
-/// What one thread has used, by its own clock.
+/// CPU time of one thread, by its own clock.
 struct Used {
   std::int64_t ns = 0, counting_ns = 0, computing_ns = 0;
 };

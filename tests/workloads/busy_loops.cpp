@@ -125,7 +125,7 @@ const std::vector<workload::CountedLoop<Data>> loops = {
     {"chase", chase, 1e7, 0, 4, -1},
 };
 
-// What limits those that a unit with a peak limits.
+// Limits of the loops that a unit with a peak limits.
 const std::map<std::string, workload::Limit> limits = {
     {"multiply_adds", {"fpu", Traffic::triad}},
     {"far_triad", {"memory", Traffic::triad}},

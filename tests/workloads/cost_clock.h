@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What communication costs a workload's threads, by their own clock. How often threads communicate is forced; what it
-// costs them is not: a line is near when both threads run on one processor, and far when they do not.
+// Measures the cost of communication for a workload's threads, by their own clock. A workload forces its number of
+// communications, but not their cost: a line is near if both threads run on one processor, and far if they do not.
 #pragma once
 
 #include <x86intrin.h>
@@ -23,7 +23,7 @@ class CostClock {
   /// Since begin(), the thread has communicated from thread `producer` of the truth.
   void end(int producer, Sharing sharing) {
     const auto ticks = static_cast<double>(now() - begin_);
-    // Who loses the processor is away for milliseconds, hundreds of times as long as a stretch takes: left out.
+    // A thread that loses the processor is away for milliseconds, hundreds of times a stretch's time: left out.
     if (known_ > 0 && ticks > absent * typical_) {
       typical_ += typical_ / memory;  // or else what is typical has changed
       return;
@@ -33,7 +33,7 @@ class CostClock {
     (sharing == Sharing::same_word ? same_ : own_).at(static_cast<std::size_t>(producer)) += ticks;
   }
 
-  /// Of all stretches that communicated from `producer`, in ticks of the time stamp.
+  /// Returns the ticks of the time stamp in all stretches that communicated from `producer`.
   [[nodiscard]] double ticks(int producer, Sharing sharing) const {
     return (sharing == Sharing::same_word ? same_ : own_).at(static_cast<std::size_t>(producer));
   }

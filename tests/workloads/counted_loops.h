@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What programs of loops share that count their own work: arrays, the clock, visits, and the truth that is printed.
+// Shared by programs of loops that count their own work: arrays, the clock, visits, and the printed truth.
 #pragma once
 
 #include <algorithm>

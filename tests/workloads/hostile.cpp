@@ -144,7 +144,7 @@ struct Traces {
   std::uint64_t sum = 0, flags = 0;
 };
 
-/// What a loop has stored, and all flags that it had.
+/// Returns the stores of a loop, and all flags that it had.
 [[gnu::noinline]] Traces store_much() {
   constexpr std::uint64_t rounds = 60'000'000;
   static std::uint64_t table[1024];
@@ -188,7 +188,7 @@ void jump_from_alarm(int) { siglongjmp(way_out, 1); }
   return jumps;
 }
 
-/// Whoever looks ahead at what a program will do must leave no trace in it.
+/// A lookahead through a program must leave no trace in it.
 int stores_flags_and_jumps() {
   constexpr std::uint64_t trap_flag = 0x100;
   const Traces traces = store_much();

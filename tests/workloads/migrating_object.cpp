@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads update one object of several lines under a mutex. Whoever holds it notes who held it before, so the
-// matrix is exact although the order is the machine's.
+// Threads update one object of several lines under a mutex. The holder notes the previous holder, so the matrix is
+// exact although the machine chooses the order.
 #include <mutex>
 
 #include "workload.h"

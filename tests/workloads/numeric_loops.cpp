@@ -46,7 +46,7 @@ struct SparseMatrix {
 };
 
 struct Data {
-  /// Of arrays that a level is to hold: each, in bytes.
+  /// Sizes in bytes of the arrays for each level.
   Data(std::size_t l1, std::size_t l2, std::size_t l3)
       : l1_a(l1), l1_b(l1), l2_a(l2), l2_b(l2 + 2 * row_bytes), l2_c(l2), l3_a(l3), l3_b(l3 + 2 * row_bytes), l3_c(l3) {
     std::mt19937 random(7);
@@ -182,7 +182,7 @@ const std::vector<Loop> loops = {
     {"particle_steps", particle_steps, 2e8, 2 + 6 / 4.0, 0, 0},
 };
 
-// What limits those that a unit with a peak limits.
+// Limits of the loops that a unit with a peak limits.
 const std::map<std::string, workload::Limit> limits = {
     {"dot_product", {"l2", Traffic::load}},
     {"stencil<2>", {"l2", Traffic::triad}},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One thread publishes a number, all others read it before it publishes the next: true sharing from the writer
-// to every reader. That a reader has read is told through a line of its own, which only synchronises.
+// One thread publishes a number, and all others read it before it publishes the next: true sharing from the writer to
+// every reader. Each reader acknowledges through a line of its own, which only synchronises.
 #include "workload.h"
 
 namespace {

@@ -79,7 +79,7 @@ class PeakBeside::Kernel {
     }
     note((work_ - work_before) / (seconds_ - seconds_before));
   }
-  /// Of per_s(), by how much visits differ: a standard error, as a part of it.
+  /// Returns the spread of per_s() over visits: its standard error, as a part of it.
   [[nodiscard]] double error() const {
     const double variance = visits_ > 1 ? squares_ / (visits_ - 1) : 0;
     return visits_ > 1 ? std::sqrt(variance / visits_) / mean_ : 1;
@@ -88,7 +88,7 @@ class PeakBeside::Kernel {
   [[nodiscard]] models::Width width() const { return width_; }
 
  protected:
-  /// What it has done: flops, or bytes that moved.
+  /// Returns the work done: flops, or bytes that moved.
   virtual double run(std::uint64_t rounds) = 0;
 
  private:

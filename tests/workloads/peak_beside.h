@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the machine can do at most while a loop runs: the calibration's own kernel of the unit that limits the loop, in
-// turns with it. A calibration of some minutes before says what the machine could do then; on a shared machine that is
-// another thing.
+// Measures the machine's peak while a loop runs: the calibration's own kernel of the unit that limits the loop, in
+// turns with it. A calibration some minutes earlier may differ on a shared machine.
 #pragma once
 
 #include <memory>
@@ -14,7 +13,7 @@
 
 namespace workload {
 
-/// What limits a loop by how it is made.
+/// The unit that limits a loop by its construction.
 struct Limit {
   const char* unit = nullptr;  // "fpu", "l1d", "l2", "l3", "memory"; null: nothing that has a peak
   crosstalk::models::Traffic traffic = crosstalk::models::Traffic::triad;  // of a level, as the loop's is

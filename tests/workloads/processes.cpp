@@ -32,7 +32,7 @@ struct alignas(workload::line_bytes) Line {
   std::uint64_t word = 0;
 };
 
-/// What is exchanged. All of it is data: a baton says by its round that the lines are there.
+/// The exchanged data. A baton's round tells that the lines are there.
 struct Table {
   Line batons[max_processes];  // stored by the process before, read by the process itself
   Line lines[max_lines];
@@ -60,7 +60,7 @@ struct Memory {
 /// A multiple of the page, and of nothing that mappings are aligned to.
 constexpr std::size_t place_bytes = (sizeof(Table) / 4096 + 3) * 4096;
 
-/// What mmap gave, or the end.
+/// Returns the result of mmap, or exits.
 void* mapped(void* memory, std::size_t bytes) {
   if (memory == MAP_FAILED) {
     std::fprintf(stderr, "processes: mmap of %zu bytes failed: %s\n", bytes, std::strerror(errno));

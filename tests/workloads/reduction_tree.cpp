@@ -50,7 +50,7 @@ void reduce(int me, int threads, int lines, Rendezvous& rendezvous, CostClock& c
   }
 }
 
-/// What one thread has done: rounds, 0 when a result was wrong.
+/// One thread's results: rounds; 0 if a result was wrong.
 struct Part {
   std::uint64_t rounds = 0;
   CostClock clock;
@@ -95,7 +95,7 @@ int main(int argc, char** argv) {
   truth.add_data("partial", partial);
   truth.sync = {"rendezvous"};
   truth.file = __FILE_NAME__;
-  // What was stored last before a partner reads it is, at the leaves (half of all), the thread's own value.
+  // At the leaves (half of all), the last store before a partner reads is the thread's own value.
   truth.producer_line = begin_line;
   truth.consumer_line = take_line;
   for (int me = 0; me < threads; ++me) {

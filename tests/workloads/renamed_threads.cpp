@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that are renamed while they run, in all ways there are. Prints the last name of each, by thread id. Those
-// that are still there at the end are not joined: nobody but an observer's own look tells their names.
+// Threads that are renamed while they run, in all possible ways. Prints the last name of each, by thread id. Threads
+// that still exist at the end are not joined: only an observer's own look can tell their names.
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/prctl.h>

@@ -55,7 +55,7 @@ void put_down(Rack& rack, std::uint64_t word) {
 
 void hand_on(Line& next, std::uint64_t token) { __atomic_store_n(&next.word, token, __ATOMIC_RELEASE); }
 
-/// What one thread has picked up, and what that took.
+/// The pieces that one thread has picked up, and their cost.
 struct Gain {
   std::uint64_t rounds = 0;
   CostClock clock;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads with a deque each. In turn, one thread fills a batch of tasks and pushes them to its own deque; it takes from
-// the one end, the others steal from the other, and whoever gets a task works on its lines. Who steals what is the
-// machine's affair, so each task's ticket says who had the task before, and the matrix holds what really happened.
+// one end, the others steal from the other, and the taker works on the task's lines. The machine decides the thefts, so
+// each task's ticket names its previous thread, and the matrix holds the real order.
 #include <deque>
 #include <mutex>
 
@@ -62,7 +62,7 @@ struct Batch {
 Batch batch;
 constexpr std::uint32_t over = UINT32_MAX;
 
-/// What one thread saw; `from[n]`: how often it got a task whose lines thread n had stored to last.
+/// One thread's record; `from[n]`: number of tasks that it got whose lines thread n had stored to last.
 struct Ledger {
   std::vector<std::uint64_t> from;
   std::uint64_t steals = 0, own = 0;

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the workloads share: flags that refuse nonsense, a crew of threads, and the truth they print.
+// Shared by the workloads: checked options, a crew of threads, and the printed truth.
 //
-// A workload is a small program whose communication between threads is known, because it forces it. It prints
-// one line of JSON to stdout: what a perfect profiler would find. Thread indices are creation order, main is 0;
-// rows are producers (who stored), columns consumers (who accessed next). Lines used only to synchronise are not
-// in the matrix; they are named in `sync`. `invalidations` has a row for each storing thread and a column for each
-// thread whose copy is lost; it is null, with the reason beside it, where the program does not force their number.
-// `true_cost` and `false_cost` are what the consumers lost, in s by their own clocks (cost_clock.h); null where the
-// program does not time itself.
+// A workload is a small program whose communication between threads is known, because it forces it. It prints one line
+// of JSON to stdout: the result of a perfect profiler. Thread indices are creation order, main is 0; rows are producers
+// (they stored), columns consumers (they accessed next). Lines used only to synchronise are not in the matrix; they are
+// named in `sync`. `invalidations` has a row for each storing thread and a column for each thread whose copy is lost;
+// it is null, with the reason beside it, if the program does not force their number. `true_cost` and `false_cost` are
+// the consumers' lost time, in s by their own clocks (cost_clock.h); null if the program does not time itself.
 //
 // Shared words are accessed with the __atomic builtins, not std::atomic, so that the access belongs to the
 // workload's own source line and not to one of the library's.
@@ -76,15 +75,15 @@ struct Range {
   std::uint64_t begin = 0, bytes = 0;
 };
 
-/// What an accountant of every access has counted on the lines of `ranges`, as `"name":value` pairs; tids[n] is thread
-/// n. Only programs that are built with one (accountant.cpp) have it.
+/// Returns the counts of an accountant of every access on the lines of `ranges`, as `"name":value` pairs; tids[n] is
+/// thread n. Only programs that are built with one (accountant.cpp) have it.
 [[gnu::weak]] std::string accounts(const std::vector<std::int32_t>& tids, const std::vector<Range>& ranges);
 
 using Matrix = std::vector<std::vector<std::uint64_t>>;
 /// As JSON.
 std::string matrix_text(const Matrix& matrix);
 
-/// What is known to have happened. Counts are communications on data lines.
+/// The known truth. Counts are communications on data lines.
 class Truth {
  public:
   /// `threads` counts main.
@@ -93,7 +92,7 @@ class Truth {
   void add_false(int producer, int consumer, std::uint64_t count);
   /// Stores of `writer` to a line that `reader` has only read since the last store to it.
   void add_invalidations(int writer, int reader, std::uint64_t count);
-  /// What `consumer` has timed.
+  /// Adds the times that `consumer` measured.
   void add_costs(int consumer, const CostClock& clock);
 
   /// A variable that holds data; the first is the one that a report is to name first.

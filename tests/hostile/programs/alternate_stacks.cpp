@@ -99,7 +99,7 @@ struct Bounds {
   std::size_t bytes = 0;
 };
 
-/// What sigaltstack(2) says, in words; `stack` is what it may name.
+/// Puts the answer of sigaltstack(2) into words; `stack` is the expected one.
 std::string reported(const stack_t& answer, const Stack* stack) {
   const char* where = answer.ss_sp == nullptr                            ? "nothing"
                       : stack != nullptr && answer.ss_sp == stack->low() ? "mine"

@@ -258,7 +258,7 @@ int death_signal(int, char**) {
   return 0;
 }
 
-/// What a program finds in its environment, and its child in an environment that was emptied or made for it.
+/// Prints a program's environment, and its child's if the environment was emptied or made for it.
 int environment(int, char** argv) {
   std::vector<std::string> all;
   for (char** one = environ; *one != nullptr; ++one) {
@@ -302,7 +302,7 @@ int cleared_environment(int, char**) {
   return 90;
 }
 
-/// What is inherited of signals, limits and the like before main begins.
+/// Prints the inherited signals, limits and the like, before main begins.
 int inherited(int, char**) {
   say("ignored %s, blocked %s", status_field("SigIgn").c_str(), status_field("SigBlk").c_str());
   const mode_t mask = umask(0);

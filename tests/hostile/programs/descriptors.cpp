@@ -343,8 +343,8 @@ int passed_on(int, char**) {
   return 0;
 }
 
-/// Opens and closes a file for so long, beside threads that stay and others that come and go. What was not as it is
-/// where nobody else opens anything.
+/// Opens and closes a file for so long, beside threads that stay and others that come and go. Counts differences to a
+/// process in which nothing else opens files.
 struct Opened {
   long times = 0, other_number = 0, refused = 0;
 };

@@ -165,7 +165,7 @@ int threads_listed() {
 
 }  // namespace
 
-// Who has been joined may be listed for a moment longer: the kernel tells who waits before it lets go of the thread.
+// A joined thread may be listed for a moment longer: the kernel wakes the waiter before it removes the thread.
 int threads_in_kernel() {
   constexpr int looks = 20;
   int least = threads_listed();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the hostile programs share: CPU time to burn, so that they are sampled while they do what they do, a cache line
-// to exchange, so that they are watched, and output that is not held back in a buffer.
+// Shared by the hostile programs: CPU time to burn, so that they are sampled at work; a cache line to exchange, so that
+// they are watched; and unbuffered output.
 #pragma once
 
 #include <csignal>

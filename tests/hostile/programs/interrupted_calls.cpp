@@ -277,7 +277,7 @@ int pthread_waits(int, char**) {
   });
 }
 
-/// What waits for a byte, a lock, a child or a signal that comes when the time is up.
+/// Calls that wait for a byte, a lock, a child or a signal, which comes when the time is up.
 int events(int, char**) {
   constexpr long starting = 3;  // sleeps of a call that first starts another thread, process or context
   const auto read_later = [&](int reader, int writer) {

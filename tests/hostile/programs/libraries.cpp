@@ -93,7 +93,7 @@ struct Farewell {
   ~Farewell() { put(text); }
 };
 
-/// What is registered to be done at exit is done, in order, while other threads are busy.
+/// Functions registered to run at exit run, in order, while other threads are busy.
 int farewells(int, char**) {
   static const Farewell first{"a static object\n"};
   std::atexit([] { put("atexit\n"); });

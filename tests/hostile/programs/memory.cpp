@@ -335,7 +335,7 @@ int small_files(int, char**) {
   return 0;
 }
 
-/// What is allocated with sbrk grows without holes.
+/// Memory from sbrk grows without holes.
 int program_break(int, char**) {
   exchange(0.2);
   char* begin = static_cast<char*>(sbrk(0));
@@ -348,7 +348,7 @@ int program_break(int, char**) {
   return 0;
 }
 
-/// What malloc keeps for the program's own blocks stays free of others'.
+/// The part of the heap that malloc reports as in use holds only the program's own blocks.
 int heap_in_use(int, char**) {
   const auto before = mallinfo2();
   exchange(0.4);

@@ -25,7 +25,7 @@ namespace {
 
 using namespace hostile;
 
-/// What is not allowed is answered with `action`.
+/// A filter that answers forbidden calls with `action`.
 class Filter {
  public:
   explicit Filter(std::uint32_t action, std::initializer_list<int> more = {}) {
@@ -161,7 +161,7 @@ int strict_by_direct_call(int, char**) {
   return 1;
 }
 
-/// What is refused tells a handler, and nobody but the program is refused anything.
+/// A refused call raises a signal for a handler, and only the program's own calls are refused.
 int told(int, char**) {
   static std::atomic<int> refused{0};
   static std::atomic<int> other{0};
@@ -181,7 +181,7 @@ int told(int, char**) {
   return 0;
 }
 
-/// What is refused fails.
+/// A refused call fails.
 int refused(int, char** argv) {
   const Burners burners(2);
   exchange(0.1);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two threads, or two processes, that hand over to each other some tens of thousands of times a second, each time by a
-// call that sleeps. Whatever is delivered to a thread on its way into such a call makes it return too early: those are
-// counted.
+// call that sleeps. A signal that is delivered to a thread on its way into such a call makes it return too early: these
+// returns are counted.
 #include <linux/futex.h>
 #include <poll.h>
 #include <semaphore.h>
@@ -35,7 +35,7 @@ using namespace hostile;
 constexpr timespec patience{5, 0};
 constexpr int patience_ms = 5000;
 
-/// What the two sides share; `side` is 0 or 1 everywhere.
+/// Data that the two sides share; `side` is 0 or 1 everywhere.
 struct Table {
   Line line;
   std::atomic<int> tokens[2] = {};

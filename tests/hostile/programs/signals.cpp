@@ -25,7 +25,7 @@ namespace {
 
 using namespace hostile;
 
-/// Those that a program may catch. libc keeps 32 and 33 for itself.
+/// True for signals that a program may catch. libc keeps 32 and 33 for itself.
 bool is_for_programs(int number) { return number != SIGKILL && number != SIGSTOP && (number < 32 || number > 33); }
 
 sigset_t all_signals() {
@@ -298,7 +298,7 @@ int signal_thread(int, char**) {
   return 0;
 }
 
-/// What sleeps in pause() is woken by one signal, however many others come.
+/// A thread that sleeps in pause() is woken by one signal, however many others come.
 int pauses(int, char**) {
   handle(SIGUSR1, [](int) {});
   std::atomic<int> woken{0};

@@ -61,7 +61,7 @@ int wait_all(const std::vector<Call>& calls, const std::function<void()>& before
   }
   for (std::size_t n = 0; n < results.size(); ++n) {
     const Result& result = results[n];
-    // A busy machine makes it late, too. Who was interrupted and waits on has slept more often.
+    // A busy machine makes a call late, too. An interrupted call that waits on has slept more often.
     const bool late = result.elapsed > limit_s + 0.25 && result.sleeps > calls[n / 2].sleeps;
     const char* length = result.elapsed < limit_s - 0.01 ? "too early" : late ? "too late" : "in time";
     say("%s: %ld %s, %s", calls[n / 2].name, result.value, result.value < 0 ? strerrorname_np(result.error) : "",

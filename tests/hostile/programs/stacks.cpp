@@ -134,7 +134,7 @@ int no_alternate(int, char**) {
   return 0;
 }
 
-/// What sigaltstack tells is what was set, by whom it may be: none, one, disabled, in a new thread, while on it.
+/// sigaltstack() returns the stack that was set: none, one, disabled, in a new thread, and while running on it.
 int alternate_as_read(int, char**) {
   const auto tell = [](const char* when) {
     stack_t seen{};

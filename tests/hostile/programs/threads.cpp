@@ -150,7 +150,7 @@ int raw_exits(int, char**) {
       syscall(SYS_exit, 0);
     }).join();
   }
-  // Whoever cleans up after them does so when it next looks.
+  // The observer deletes a dead thread's timer at its next look.
   constexpr int looks = 20;
   for (int i = 0; i < looks && timers_in_kernel() > threads_in_kernel(); ++i) {
     exchange(0.1);

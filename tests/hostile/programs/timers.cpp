@@ -261,7 +261,7 @@ int own_timers(int, char**) {
   return 0;
 }
 
-/// What was set can be read.
+/// Timers read back as they were set.
 int interval_timers_as_read(int, char**) {
   for (const int which : {ITIMER_REAL, ITIMER_VIRTUAL, ITIMER_PROF}) {
     itimerval now{};

@@ -125,7 +125,7 @@ void environments() {
   CHECK(pclose(output) == 0);
 }
 
-/// What a program does to its environment while libc's children are made with another one is done to its own.
+/// Changes of a program's environment stay, even while libc's children are started with another environment.
 void the_environment_is_the_programs() {
   CHECK(setenv("SET_BEFORE", "1", 1) == 0 && setenv("UNSET_LATER", "1", 1) == 0);
   std::thread busy([] { CHECK(std::system("sleep 0.2") == 0); });
@@ -159,7 +159,7 @@ void a_failing_exec() {
   signal(SIGTRAP, SIG_DFL);
 }
 
-/// What the target ignores and blocks, the next program ignores and blocks.
+/// The next program inherits the target's ignored and blocked signals.
 void signals_are_inherited() {
   sigset_t all;
   sigset_t before;

@@ -66,7 +66,7 @@ void set_trap(int how) {
   CHECK(pthread_sigmask(how, &trap, nullptr) == 0);
 }
 
-// What is restored is what was in force where the mask was kept; one that is not kept stays.
+// Restoring a mask restores the one in force when it was saved; an unsaved mask stays.
 void masks_that_libc_keeps(bool blocked) {
   const int there = blocked ? SIG_BLOCK : SIG_UNBLOCK;
   const int here = blocked ? SIG_UNBLOCK : SIG_BLOCK;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waits for other threads do what they do by themselves: results of mutexes of all kinds, errno, cancellation,
-// time-outs. What need not wait is not measured.
+// Waits for other threads behave as without the library: results of mutexes of all kinds, errno, cancellation,
+// time-outs. Calls that need not wait are not measured.
 #include <linux/futex.h>
 #include <pthread.h>
 #include <semaphore.h>

@@ -19,7 +19,7 @@ struct WrongSetup {
   std::function<void(crosstalk_ibs_setup&)> change;
 };
 
-// What the emulation offers: no hardware filters, periods of 20 us to 100 ms.
+// Beyond the emulation's abilities: it has no hardware filters, and periods of 20 us to 100 ms.
 const WrongSetup kWrongSetups[] = {
     {"size 0", EINVAL, [](auto& s) { s.size = 0; }},
     {"size too small", EINVAL, [](auto& s) { s.size = sizeof(s) - 8; }},

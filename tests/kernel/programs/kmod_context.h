@@ -148,9 +148,8 @@ inline pid_t thread_id() { return static_cast<pid_t>(syscall(SYS_gettid)); }
       : "cc");
 }
 
-/// Works until something holds; false where it does not within a minute. What the checks wait for are counts of
-/// samples: how much time that takes says more of the host, whose emulator may stand still for long, than of the
-/// module.
+/// Works until a condition holds; false if it does not within a minute. The checks wait for counts of samples: the time
+/// of that depends more on the host, whose emulator may stand still for long, than on the module.
 template <typename Condition>
 bool store_until(volatile std::uint64_t* word, Condition condition) {
   const double end = seconds_of(CLOCK_MONOTONIC) + 60;

@@ -248,7 +248,7 @@ void unprivileged() {
   CHECK_EQUAL(error_of(chmod(kDevice, 0600)), 0);
 }
 
-/// Who is followed executes programs all the time, and is asked for in the midst of it: a granted memory or none.
+/// The followed process executes programs all the time and is asked for in the middle of an exec: granted or refused.
 void executed_while_asked() {
   int granted = 0;
   for (int round = 0; round < 40; ++round) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls at random, from threads that share some contexts, for a number of seconds. What is looked for is in the
-// kernel's log; here only that calls return errnos that the interface knows.
+// Calls at random, from threads that share some contexts, for a number of seconds. The kernel's log shows the faults;
+// here calls must only return errnos that the interface knows.
 #include <sys/wait.h>
 
 #include <array>
@@ -26,7 +26,7 @@ std::array<std::atomic<int>, kFiles> files;
 std::array<std::atomic<std::uint64_t>, 32> calls;
 alignas(64) std::uint64_t the_word = 0;
 
-/// What a fault of this program would raise, which is to end it, and what the C library keeps for itself.
+/// True for signals that end a faulty program, and for those that the C library keeps for itself.
 bool is_reserved(int number) {
   return (number >= 32 && number < SIGRTMIN) || number == SIGSEGV || number == SIGBUS || number == SIGILL ||
          number == SIGFPE || number == SIGTRAP || number == SIGABRT;

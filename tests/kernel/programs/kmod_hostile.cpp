@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What somebody would try who wants samples that are not his: of programs with more rights, by descriptors of what they
-// were before, and of what has ended. As root, in a guest.
+// Attempts to get samples of other users' programs: of programs with more rights, by descriptors from before an exec,
+// and of ended processes. As root, in a guest.
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -85,7 +85,7 @@ void set_up_after_exec() {
   close(memory);
 }
 
-/// Whoever waits for samples learns that none will come.
+/// A reader that waits for samples learns that none will come.
 void waiting_at_exec() {
   Executing child;
   const int memory = open_memory(child.pid());
@@ -194,7 +194,8 @@ void own_memory_across_set_user_id() {
   });
 }
 
-/// Who may attach decides when the memory is opened. A process that is closed to others is closed to FOLLOW, too.
+/// The right to attach is checked when the memory is opened. A process that is closed to others is closed to FOLLOW,
+/// too.
 void not_dumpable() {
   as_nobody([] {
     std::array<int, 2> gate{};
@@ -217,7 +218,7 @@ void not_dumpable() {
   });
 }
 
-/// Who is root in a user namespace of his own is nobody here.
+/// Root in a user namespace of its own has no rights here.
 void user_namespace() {
   as_nobody([] {
     if (unshare(CLONE_NEWUSER) != 0) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What samples say, who gets them, and how they arrive: ring, read, poll, signal.
+// Contents of samples, their receivers, and their delivery: ring, read, poll, signal.
 #include <linux/perf_event.h>
 #include <sched.h>
 
