@@ -93,8 +93,8 @@ def observe(name, arguments, profile, options=()):
 
 
 def counted(report, truth):
-    """(communications counted / forced, share of the forced ones that this is about); None where nothing was counted.
-    What the report gives no count for, a pair or a sort of sharing, is on neither side."""
+    """Returns (communications counted / forced, the share of the forced ones compared); None if nothing was counted.
+    Pairs and kinds of sharing without a count in the report are on neither side."""
     known = [amount for sort in ("true", "false") for amount in counts.amounts(report, truth, sort)]
     found = sum(count[0] for _, count, _ in known if count)
     forced = sum(amount for amount, count, _ in known if count)
@@ -144,7 +144,8 @@ def median_and_worst(values, worst=max, form="{:.3f}"):
 
 
 def counts_text(known):
-    """Of (ratio, share counted): the median and the worst ratio, and what share of the communications they cover."""
+    """Formats (ratio, share counted): the median and the worst ratio, and the share of the communications that they
+    cover."""
     if not known:
         return "-"
     ratios = [ratio for ratio, _ in known]

@@ -12,8 +12,8 @@ import common
 
 PROGRAMS = os.path.join(common.BUILD, "bench", "advice")
 
-# What is done about each: `pad` gives falsely shared data lines of their own, which saves the gain of false sharing;
-# `unshare` has threads share less often, which saves all gain.
+# Change of each: `pad` gives falsely shared data lines of their own, which saves the gain of false sharing; `unshare`
+# makes threads share less often, which saves all gain.
 CHANGES = {
     "counters": "pad", "results": "pad", "hot_cold": "pad", "neighbouring_locks": "pad",
     "queue_indices": "unshare", "reference_count": "unshare", "statistics": "unshare", "work_queue": "unshare",
@@ -83,8 +83,8 @@ def predicted(report, change):
 
 
 def lacking_of(finding, own):
-    """What of the program's own the finding does not name: its source line (of files that begin with one of `own`), its
-    object, its threads. Empty: nothing."""
+    """Returns the program's own parts that the finding lacks: its source line (of files that begin with one of `own`),
+    its object, its threads. Empty: none."""
     nameless = ("", "memory at ", "memory that has no name", "heap block of ", "stack of thread", "data of ")
     lacks = []
     if not (finding["consumer"] or "").startswith(own):
@@ -110,7 +110,7 @@ def verdict(prediction, saving):
     false_hope = (prediction.likely if prediction.likely is not None else prediction.low) > 0.10 and saving.median < 0.03
     if false_hope:
         return "**promises too much**"
-    # What is measured has an interval of its own.
+    # The measured saving has an interval of its own.
     inside = prediction.low - 0.02 <= saving.high and saving.low <= prediction.high + 0.02
     return "inside" if inside else "**outside**"
 

@@ -62,7 +62,7 @@ def switching_programs():
     ]
 
 
-# Where watchpoints are armed: the options of a kind of run.
+# Options by kind of run.
 KINDS = {"bare": None, "recorded": (), "without": ("--method", "watch", "--watchpoints", "0")}
 
 

@@ -24,7 +24,7 @@ NOT_NOW = "no thread was found within"  # at a point where a library can be load
 
 
 def state(pid):
-    """What a process can see of itself: descriptors, dispositions of signals, masks."""
+    """Returns a process's own view: descriptors, signal dispositions, masks."""
     with open(f"/proc/{pid}/status", encoding="ascii") as status:
         fields = dict(line.rstrip("\n").split(":", 1) for line in status)
     return {**{key: fields[key].strip() for key in ("TracerPid", "SigBlk", "SigIgn", "SigCgt")},

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the benchmarks share: running commands and weighing them, medians with spread, tables."""
+"""Shared by the benchmarks: running commands and weighing them, medians with spread, tables."""
 
 import dataclasses
 import json
@@ -25,7 +25,7 @@ os.environ.setdefault("CROSSTALK_WORKLOADS", WORKLOADS)
 
 @dataclasses.dataclass
 class Weight:
-    """What a run took. CPU time and peak memory are those of the whole process tree that was waited for."""
+    """The cost of a run. CPU time and peak memory are those of the whole process tree that was waited for."""
     seconds: float
     cpu_s: float
     peak_bytes: int
@@ -59,7 +59,7 @@ def in_turn(kinds, index):
 
 
 def read_weight(path):
-    """What bench/weigh.cpp has written there."""
+    """Reads the result of bench/weigh.cpp."""
     with open(path, encoding="ascii") as file:
         return json.load(file)
 
@@ -73,7 +73,7 @@ def recorded(command, profile, options=()):
 
 
 def observe(command, profile, options=()):
-    """What a recorded program says of itself, a line of JSON."""
+    """Returns a recorded program's own line of JSON."""
     shown = subprocess.run(recorded(command, profile, options), check=True, capture_output=True, text=True)
     return json.loads(shown.stdout)
 

@@ -144,7 +144,7 @@ COLUMNS = ["scenario", "estimator", "bias, %", "misplaced, %", "coverage, %", "s
 
 
 def nothing_found(results, unit):
-    """Of scenarios in which nothing is communicated."""
+    """Describes the scenarios without communication."""
     return "".join(f"\n\n`{result['scenario']}`: nothing is communicated, and "
                    f"{sum(score['estimated_s'] for score in result['scores']):g} {unit} were found by all estimators together."
                    for result in results if result["scores"][0]["true_s"] == 0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a recorded program has mapped, resident, locked and dumped more than a bare one."""
+"""Mapped, resident, locked and dumped memory of a recorded program beyond a bare one."""
 
 import argparse
 import os

@@ -73,7 +73,7 @@ def rate_rows(folder, seconds):
 
 
 def walk_costs(profile):
-    """Of all CPU time in %, number, and CPU time of one interpreted instruction in ns."""
+    """Returns the share of all CPU time in %, the number, and the CPU time of one interpreted instruction in ns."""
     with contextlib.closing(sqlite3.connect(f"file:{profile}?mode=ro", uri=True)) as database:
         walks, cost_ns, instructions = database.execute(
             "SELECT count(*), total(cost_ns), total(instructions) FROM lookahead").fetchone()

@@ -161,7 +161,7 @@ class Row:
 
 
 def together(program, folder, paths):
-    """What finish() gives, by index of `paths`; the second starts first."""
+    """Returns the results of finish(), by index of `paths`; the second starts first."""
     runs = {index: program.start(folder, paths[index]) for index in reversed(range(len(paths)))}
     return [runs[index].finish() for index in range(len(paths))]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a marked region costs: begun and ended, nothing in it, bare and recorded."""
+"""Cost of a marked region: begin and end with nothing in it, bare and recorded."""
 
 import argparse
 import os

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Accuracy and overhead over each parameter of a recording: the measuring of the study. What is varied and what a run
-is worth is in sensitivity_model.py, its tables and sentences in sensitivity_text.py, its plots in sensitivity_plots.py."""
+"""Accuracy and overhead over each parameter of a recording: the measurements of the study. sensitivity_model.py has the
+parameters and the value of a run, sensitivity_text.py the tables and sentences, sensitivity_plots.py the plots."""
 
 import json
 import math
@@ -73,7 +73,7 @@ def rounded(run):
 # ---- the plan -----------------------------------------------------------------------------------------------------
 
 class Results:
-    """What was measured so far; a file that is written after each recording."""
+    """The results so far; a file that is written after each recording."""
 
     def __init__(self, path, head):
         self.path, self.head, self.measurements = path, head, {}
@@ -114,7 +114,7 @@ def read(path):
 
 
 def recordings(points):
-    """What is recorded, each once: estimators share the recordings at defaults."""
+    """Returns the recordings, each once: estimators share the recordings at defaults."""
     seen = {}
     for point in points:
         subject = point.subject

@@ -60,7 +60,7 @@ QUICK_PROGRAMS = ("mixed", "all_to_all")
 
 @dataclasses.dataclass(frozen=True)
 class Subject:
-    """What is run: a program bare, or recorded with options and reported by an estimator."""
+    """A run: a program bare, or recorded with options and reported by an estimator."""
     program: tuple
     options: tuple = ()
     estimator: str = ""   # empty: the default
@@ -222,7 +222,7 @@ def range_of(values):
 
 
 def good_runs(runs):
-    """Those that did not fail, by round."""
+    """Returns the runs that did not fail, by round."""
     return sorted((run for run in runs if "failed" not in run), key=lambda run: run["round"])
 
 
@@ -274,8 +274,8 @@ class Choice:
 
 
 def choose(scores, default, budget):
-    """What the scores of a sweep say of its default; None when the default was not measured. `budget`: a fraction of CPU
-    time. The default is kept within the choice when it is over the budget itself: then so is what it is compared with."""
+    """Judges a sweep's default by its scores; None if the default was not measured. `budget`: a fraction of CPU time. A
+    default over the budget stays in the choice, together with the values up to its own overhead."""
     known = [score for score in scores if score is not None]
     own = next((score for score in known if score.value == default), None)
     if own is None:

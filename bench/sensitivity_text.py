@@ -54,12 +54,12 @@ class Study:
         return self.runs_of[point.subject]
 
     def lost(self, point):
-        """Of settings only: reports of one recording by several estimators are one run."""
+        """For settings only: reports of one recording by several estimators are one run."""
         bare = self.runs_of.get(model.Subject(point.subject.program, bare=True), [])
         return [] if point.subject.estimator else model.work_lost(self.runs(point), bare)
 
     def sweeps(self):
-        """Those that were measured: all have the recordings at defaults in common, which are no sweep by themselves."""
+        """Returns the measured sweeps. All share the recordings at defaults, which are no sweep by themselves."""
         return [sweep for sweep in model.SWEEPS if len({point.value for point in self.of(sweep)}) > 1]
 
     def of(self, sweep, label=None):
@@ -69,7 +69,7 @@ class Study:
         return list(dict.fromkeys(point.label for point in self.of(sweep)))
 
     def scores(self, sweep):
-        """Of the values of which all programs were measured."""
+        """Returns the scores of the values that all programs were measured at."""
         expected = {value: len(model.subjects_of(sweep, value, self.quick)) for value in sweep.values}
         result = []
         for value in sweep.values:
@@ -188,7 +188,7 @@ def about_detections(study, sweep):
 
 
 def about_program(study, sweep, label):
-    """Where along a property of the program the distance is far above the floor, and the ends."""
+    """Returns the place along a property of the program where the distance is far above the floor, and the ends."""
     known = []
     for point in study.of(sweep, label):
         distance, floor = (model.range_of(model.column(study.runs(point), key)) for key in ("distance", "floor"))
@@ -202,7 +202,7 @@ def about_program(study, sweep, label):
 
 
 def about_silence(study):
-    """What is found where nothing is shared."""
+    """Reports findings in programs without sharing."""
     sweep = model.sweep_named("shared")
     silent = [run for point in study.of(sweep) if point.value == 0 for run in model.good_runs(study.runs(point))]
     found = model.range_of(run.get("elsewhere") for run in silent)
@@ -213,7 +213,7 @@ def about_silence(study):
 
 
 def sentences(study):
-    """What the figures say, as a list in markdown; none holds a number that is not in the results."""
+    """Puts the figures into words, as a Markdown list; no number is missing from the results."""
     lines = []
     for sweep in study.sweeps():
         if sweep.default is not None:
@@ -225,7 +225,7 @@ def sentences(study):
 
 
 def about_load(study):
-    """Whether the machine was the study's own."""
+    """True if the machine was used by the study alone."""
     got = model.range_of(run.get("got") for subject, runs in study.runs_of.items() if subject.bare
                          for run in model.good_runs(runs))
     if got is None:

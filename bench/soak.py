@@ -14,8 +14,8 @@ import time
 
 import common
 
-# What the recorder's memory may grow by from the second fifth of a run to the last, relative to an hour. Its caches (of
-# SQLite, of the allocator) are full by then.
+# Allowed growth of the recorder's memory from the second fifth of a run to the last, relative to an hour. Its caches
+# (of SQLite, of the allocator) are full by then.
 ALLOWED_PER_HOUR = 4 << 20
 
 

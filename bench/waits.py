@@ -69,7 +69,8 @@ def row(what, found):
 
 
 def take_priority():
-    """Of the usual scheduler, so that the recorder and the program take turns as ever, and others have what is left."""
+    """Uses the normal scheduler, so that the recorder and the program take turns as usual, and other programs get the
+    rest."""
     try:
         os.setpriority(os.PRIO_PROCESS, 0, -20)
     except PermissionError:

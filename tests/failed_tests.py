@@ -42,8 +42,8 @@ def parts(printed: list[str]) -> list[tuple[str, list[str]]]:
 
 
 def failures(path: str) -> list[str]:
-    """Returns one text for each failed test: the reason in its first line, then the end of what it printed. Whoever
-    shows a part of a log only, shows the reason at least."""
+    """Returns one text for each failed test: the reason in its first line, then the end of its output. A reader of a
+    cut log then sees at least the reason."""
     texts = []
     for case in ElementTree.parse(path).iter("testcase"):
         if case.get("status") != "fail":

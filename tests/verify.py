@@ -71,7 +71,7 @@ GROUPS = [
 
 
 def sources_hash() -> str:
-    """Of all that git tracks, as it lies in the folder: what passed on other sources is run again."""
+    """Hashes all tracked files as they are in the folder: other sources are tested again."""
     names = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=ROOT, check=True,
                            capture_output=True).stdout.split(b"\0")
     result = hashlib.sha256()
@@ -91,7 +91,7 @@ def lacking(group: Group) -> str:
 
 
 def figures_of(group: Group, log: pathlib.Path) -> str:
-    """What its output says in figures, on one line."""
+    """Returns the figures in its output, on one line."""
     if not group.figures:
         return ""
     found = re.findall(group.figures, log.read_text(errors="replace"), flags=re.MULTILINE)

@@ -32,7 +32,7 @@ LEAST_OF_EVENLY = 0.5  # of what each direction would have if all had as much: t
 LEAST_OF_KNOWN = 0.2   # with at least such a part of what is known of them
 
 
-# Who runs tests behind nohup(1) or in the background ignores some of these, and programs inherit that.
+# A test run behind nohup(1) or in the background ignores some of these, and programs inherit that.
 for _number, _usual in ((signal.SIGHUP, signal.SIG_DFL), (signal.SIGINT, signal.default_int_handler),
                         (signal.SIGQUIT, signal.SIG_DFL)):
     if signal.getsignal(_number) == signal.SIG_IGN:
@@ -182,7 +182,7 @@ def needs_events(test):
 
 
 def fault_of_what_is_left(profile):
-    """Of a recorder that was killed: it is nothing, or a profile that can be read. Empty: it is so."""
+    """Checks a killed recorder's output: no file, or a readable profile. Returns the fault; empty if there is none."""
     if not os.path.exists(profile):
         return ""
     try:

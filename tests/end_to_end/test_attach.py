@@ -39,7 +39,7 @@ print(json.dumps(used))
 """
 
 
-# Of its first thread nothing is left but a zombie, by a system call: the others go on.
+# Ends its first thread by a system call, which leaves a zombie: the others go on.
 FIRST_THREAD_ENDS = """
 import ctypes, hashlib, os, sys, threading, time
 def work(end = time.monotonic() + {seconds}):
@@ -243,7 +243,7 @@ class Several(Attachment):
 
 
 class Unharmed(Attachment):
-    """What a process can see of itself is as if nobody watched."""
+    """A process's own view is the same as without an observer."""
 
     def facts(self, pid):
         with open(f"/proc/{pid}/status", encoding="ascii") as status:

@@ -62,7 +62,7 @@ def available_bytes():
 
 
 def figures_of(machine, peak):
-    """Of a machine file: those of the unit that was measured beside a loop."""
+    """Returns the entries of a machine file for the unit that was measured beside a loop."""
     if peak["unit"] == "fpu":
         wanted = {"width": peak["width"], "precision": "double", "operation": "fma"}
         return [figure for figure in machine["flops"] if wanted.items() <= figure.items()]
@@ -71,8 +71,8 @@ def figures_of(machine, peak):
 
 
 def set_peak(profile, peak):
-    """The profile's machine can do what it could while the program ran: other guests of a shared machine took another part
-    of it when it was calibrated. What it was calibrated to, by scope."""
+    """Sets the profile's machine to the peak measured while the program ran: other guests of a shared machine took
+    another part of it during calibration. Returns the calibrated peak by scope."""
     with contextlib.closing(sqlite3.connect(profile)) as database, database:
         machine = json.loads(database.execute("SELECT value FROM meta WHERE key = 'machine'").fetchone()[0])
         before = {}
@@ -179,8 +179,8 @@ class CalibratedBusyTimes(LimitedLoops):
         return row, truth["loops"][0]
 
     def peak(self, **entry):
-        """Of the machine file. Other guests of a shared machine may have kept the calibration from reaching the most
-        that it can do, or take some of it from the program: what is measured here is compared with nothing else."""
+        """Returns the peak in the machine file. Other guests of a shared machine may have kept the calibration from
+        reaching the peak, or take some of it from the program: this figure is compared with nothing else."""
         return next(figure["value"] for figure in machine_file()["flops"] if entry.items() <= figure.items())
 
     def largest_cache(self):
@@ -233,7 +233,7 @@ class CalibratedBusyTimes(LimitedLoops):
 
     def test_a_chase_through_pointers_waits_for_memory(self):
         row, _ = self.observed("chase")
-        # Where the last cache could hold much of the data, it is said to have had its part.
+        # If the last cache could hold much of the data, it also gets a part of the waits.
         far = ["memory", "l3"] if self.largest_cache() > 2 * FAR_BYTES / 8 else ["memory"]
         if any(figure["value"] is None for figure in machine_file()["latencies"]):
             far.append("data")  # from which level is not told by latencies that a busy machine has spoiled

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`crosstalk calibrate`: the file that it writes, and the profiles that take it along.
-
-A shared machine may spoil any figure, which is then absent with a reason; so nothing here depends on how fast the
-machine is. What is compared differs by a wide factor on every processor.
-"""
+"""`crosstalk calibrate`: the file that it writes, and the profiles that store it. A shared machine may spoil any
+figure, which is then absent with a reason; so nothing here depends on the machine's speed. Compared figures differ by a
+wide factor on every processor."""
 
 import json
 import os
@@ -134,7 +132,7 @@ class Measured(Calibration):
 
 @harness.together
 class Calibrated(Calibration):
-    """What is done with the figures of one calibration."""
+    """Uses the figures of one calibration."""
 
     @classmethod
     def setUpClass(cls):

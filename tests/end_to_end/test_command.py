@@ -183,8 +183,8 @@ class Files(harness.Case):
         self.assertGreater(self.report(profile)["sampling"]["samples"], 50)
 
     def test_disk_full(self):
-        """What happens during the run is a warning: the command goes on and its status is passed on. An empty profile
-        has room; what is recorded has not."""
+        """A failure during the run is a warning: the command goes on and its status is passed on. An empty profile has
+        room; the recorded rows do not."""
         size = os.path.getsize(self.record(["true"]).profile) + (64 << 10)
         script = (f"mount -t tmpfs -o size={size} none '{self.folder}' && "
                   f"exec '{CROSSTALK}' record -o '{self.path('full.db')}' -- "

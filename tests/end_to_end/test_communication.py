@@ -9,8 +9,8 @@ import unittest
 import harness
 from harness import needs_watchpoints
 
-# What must hold on a small machine that others use at the same time, whose scheduling shifts who waits for whom: the
-# right pairs, directions and verdicts. How close the figures come on a quiet machine is `./dev bench accuracy`.
+# Properties that hold on a small machine with other users, whose scheduling shifts the waits: the right pairs,
+# directions and verdicts. `./dev bench accuracy` measures how close the figures come on a quiet machine.
 MAX_DISTANCE = 0.25
 MAX_VERDICT_ERROR = 0.10
 MAX_MIXED_VERDICT_ERROR = 0.20
@@ -115,7 +115,8 @@ class Communication(harness.Case):
     @harness.verify("how much was seen decides whether the matrix is close")
     @needs_watchpoints
     def test_all_to_all(self):
-        # Which of the two waits longer for the other's letters is not forced: it differs between processors.
+        # The program does not force which of the two waits longer for the other's letters: it differs between
+        # processors.
         self.check("all_to_all", "--seconds", "4", "--threads", "2", "--lines", "64", distance=0.4)
 
     @harness.verify("how much was seen decides whether the matrix is close")
@@ -169,7 +170,7 @@ class Communication(harness.Case):
 
 
 class Silence(harness.Case):
-    """Where nothing is communicated, nothing is reported. To tell one sample in a thousand (two threads meet in the C
+    """Programs without communication get none reported. To tell one sample in a thousand (two threads meet in the C
     library as they start and end), the runs take some thousand samples."""
 
     MAX_SHARE = 0.001  # of CPU time

@@ -105,7 +105,7 @@ class CalibratedLoops(Case):
         for name, row, loop in self.observed("numeric_loops", "--seconds", "3", "--only", "l1_scale"):
             with self.subTest(name):
                 self.check_work(row, loop)
-                # Of shorter vectors, the units that multiply are about as busy.
+                # With shorter vectors, the units that multiply are about as busy.
                 self.assertIn(self.check_class(name, row, loop), ("l1d", "fpu"))
 
     def test_a_stencil_in_the_second_level_keeps_it_busy(self):

@@ -26,7 +26,7 @@ class Footprint(harness.Case):
         self.profile = os.path.join(folder.name, "run.db")
 
     def both(self, command, **options):
-        """What the program printed, bare and recorded, which ended alike."""
+        """Returns the program's output, bare and recorded; both must end alike."""
         bare = run(command, **options)
         seen = run([CROSSTALK, "record", "-q", "-o", self.profile, "--", *command], **options)
         self.assertEqual(seen.status, bare.status, seen.stderr)

@@ -18,8 +18,8 @@ import harness
 import test_attach
 from harness import needs_events, needs_watchpoints
 
-# What may be mapped afterwards that was not before. Anonymous memory: the library's tables and handler stacks, and what
-# the loader has allocated.
+# New mappings that are allowed afterwards. Anonymous memory: the library's tables and handler stacks, and the loader's
+# allocations.
 DORMANT = re.compile(r"^$|/libcrosstalk\.so$|/libZy(dis|core)\.so[.0-9]*$|^/memfd:crosstalk-arena")
 
 
@@ -39,7 +39,7 @@ def descriptors(pid):
 
 
 def signal_state(pid):
-    """Of each thread: masks, dispositions and what is pending."""
+    """Returns masks, dispositions and pending signals of each thread."""
     state = {}
     for tid in os.listdir(f"/proc/{pid}/task"):
         with open(f"/proc/{pid}/task/{tid}/status", encoding="ascii") as lines:
@@ -48,8 +48,8 @@ def signal_state(pid):
 
 
 def words_of_modules(pid):
-    """What the files of code other than ours have in memory that a loader fills in: words, by address; and the range of
-    the library, None where it is not there."""
+    """Returns the words that a loader fills in, in files of code other than ours, by address; and the range of the
+    library, None if it is not there."""
     words, library = {}, None
     with open(f"/proc/{pid}/maps", encoding="utf-8") as lines, open(f"/proc/{pid}/mem", "rb") as memory:
         for line in lines:
@@ -115,7 +115,7 @@ class Sharing(Injection):
         self.assertEqual([each["observation"] for each in report["processes"]], ["injected"])
         self.assertEqual(codes & {"watched_from_outside", "incomplete", "ring_corrupt", "records_lost"}, set())
         self.assertIsNone(report["exit_status"])
-        # What the threads used before is no part of it.
+        # The threads' earlier use is no part of it.
         self.assertLessEqual(max(thread["cpu_s"] for thread in report["threads"]), report["duration_s"])
         self.assertGreater(sum(loop["self_s"] for loop in report["loops"]),
                            0.8 * sum(thread["cpu_s"] for thread in report["threads"]))
@@ -253,7 +253,7 @@ class Ends(Injection):
         self.assertGreater(self.report(result.profile)["sampling"]["samples"], 0)
 
     def reasons_at_any_moment(self, command, cycles, latest, ends):
-        """What is said where a program does what it does at some moment of the attachment."""
+        """Messages about programs that act at some moment of the attachment."""
         said = set()
         for cycle in range(cycles):
             process = self.start(command)

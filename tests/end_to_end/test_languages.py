@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that no library can be loaded into, or whose code an interpreter is, are attached to from outside: their known
-sharing is found, with its line or the best name there is. Of languages with heavy compilers: `./dev bench languages`."""
+"""Attaches from outside to programs that no library can be loaded into, or that an interpreter runs: their known
+sharing is found, with its line or the best available name. For languages with heavy compilers: `./dev bench
+languages`."""
 
 import os
 import re

@@ -38,7 +38,7 @@ int main(int argc, char** argv) {
 
 
 def rates_of(report, loop):
-    """Of the innermost or outermost loop of the function that the truth names."""
+    """Returns the innermost or outermost loop of the function that the truth names."""
     rows = [row for row in report["loops"] if row["share"] > 0.002 and row["function"]
             and loop["function"] == row["function"].split("::")[-1].split("(")[0]]
     if not rows:
@@ -54,7 +54,7 @@ class LoopRates(harness.Case):
         low, high = rates["ci95"][name]
         print(f"  {name}: found {found:.4g}, known {known:.4g}, 95 % {low:.4g}..{high:.4g}")
         self.assertLessEqual((high - low) / 2, widest * found)
-        # Of a dozen intervals of 95 % one misses more often than not; half as wide again, one in three hundred does.
+        # One of a dozen 95 % intervals misses more often than not; if widened by half, one in three hundred does.
         self.assertAlmostEqual(found, known, delta=max(error * known, 1.5 * (high - low) / 2))
         return abs(found - known) <= error * known
 
@@ -76,7 +76,7 @@ class LoopRates(harness.Case):
                                    WIDEST_WALKED if walked else WIDEST)
                     else:
                         self.assertTrue(rates[name + "_per_s"] is not None or rates["reasons"][name + "_per_s"])
-                # What the code does not fix comes from walks, and nothing else does.
+                # Rates that the code does not fix come from lookaheads, and only those.
                 self.assertEqual(rates["walks"] > 0, loop["function"] in WALKED)
         self.assertGreaterEqual(near, LEAST_SHAPES)
 

@@ -12,7 +12,7 @@ from harness import needs_watchpoints
 
 MAX_DISTANCE = 0.35
 
-# What a program can see of how it was started.
+# A program's view of how it was started.
 SELF_PORTRAIT = """
 import os
 status = dict(line.split(":", 1) for line in open("/proc/self/status"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What processes exchange through memory that they share."""
+"""Exchange between processes through shared memory."""
 
 import sqlite3
 

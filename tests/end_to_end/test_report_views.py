@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What of a report is shown: groups, filters, annotated source; and servers of debug information that do not answer."""
+"""Selection of a report's parts: groups, filters, annotated source; and servers of debug information that do not
+answer."""
 
 import csv
 import json
@@ -173,7 +174,7 @@ class Source(Recorded):
         shown = run([CROSSTALK, "report", "--view", "source", profile])
         self.assertEqual((shown.status, shown.stdout), (0, costliest), shown.stderr)
         self.assertEqual(run([CROSSTALK, "report", "--view", "asm", profile]).status, 0)
-        # Where another one is named, it is a place.
+        # If another profile is named, it is a place.
         self.assertIn("there are:", self.refused(profile, "--view", "source", profile).stderr)
 
     @harness.needs_watchpoints

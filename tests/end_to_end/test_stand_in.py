@@ -54,7 +54,7 @@ class StandIn(harness.Case):
 @harness.together
 class Signals(StandIn):
     def received(self, send, options):
-        """What reaches the command of what `send(recorder's pid, number)` sends."""
+        """Returns the signals that reach the command when `send(recorder's pid, number)` sends them."""
         process = self.start([*self.recorder(*options), sys.executable, "-c", LISTENER])
         for number in SENT:
             send(process.pid, number)

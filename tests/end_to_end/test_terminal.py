@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a terminal does to its programs reaches the command as if nobody watched."""
+"""A terminal's actions on its programs reach the command as without an observer."""
 
 import contextlib
 import os

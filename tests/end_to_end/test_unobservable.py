@@ -101,7 +101,7 @@ class Unobservable(harness.Case):
 
     @harness.needs_watchpoints
     def test_launched_by_the_recorder(self):
-        """What no library can be preloaded into is watched from outside."""
+        """Programs that no library can be preloaded into are watched from outside."""
         for kind, words in KINDS.items():
             with self.subTest(kind=kind):
                 bare = self.needs(kind)

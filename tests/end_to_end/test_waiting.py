@@ -55,7 +55,7 @@ class Checked(harness.Case):
         return report, place
 
     def check_that_parts_add_up(self, report, truth):
-        """What threads' time went to is all of their time, from their beginning to their end; of loops, their CPU time."""
+        """The parts of threads' time add up to their time from beginning to end; those of loops, to their CPU time."""
         with contextlib.closing(sqlite3.connect(self.path("run.db"))) as file:
             rows = file.execute("select tid, begin_ns, end_ns from thread").fetchall()
         lived = {tid: (end - begin) * 1e-9 for tid, begin, end in rows if end}

@@ -28,7 +28,7 @@ class DeadWatchpoints(harness.Case):
         self.assertEqual(sampling["watchpoints"]["self_test"], verdict)
         self.assertTrue(sampling["watchpoints"]["why"])
         findings = report["findings"]
-        # Where the time goes can be told all the same.
+        # CPU time is reported anyway.
         blind = next(finding for finding in findings if finding["kind"] not in ("loop", "function", "kernel"))
         self.assertTrue(blind["sentence"].startswith(BLIND), findings)
         self.assertEqual(blind["kind"], "blind")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What reports say first, and of what they do not know; that their lines fit, and that their numbers agree."""
+"""First sentences of reports, and their words for unknown figures; lines fit, and numbers agree."""
 
 import os
 import re

@@ -81,7 +81,8 @@ class Workloads(harness.Case):
             self.assertEqual(truth["true_cost"] is not None, name in TIMED, name)
             for sort in ("true", "false") if name in TIMED else ():
                 costs = cells(truth[sort + "_cost"])
-                # Whoever takes the object first takes it from the main thread: that is timed, and no turn of the game.
+                # The first thread to take the object takes it from the main thread: that is timed, and no turn of the
+                # game.
                 first = {(0, 1), (0, 2)} if name == "migrating_object" else set()
                 self.assertLessEqual(set(costs) - first, set(cells(truth[sort + "_matrix"])), (name, sort))
                 self.assertLess(sum(costs.values()), (truth["threads"] - 1) * truth["seconds"], (name, sort))
@@ -171,8 +172,9 @@ class Workloads(harness.Case):
         truth = self.truth("work_stealing", "--threads", "2", "--seconds", "0.2")
         self.assertGreater(truth["steals"], 0)
         self.assertEqual((truth["steals"] + truth["own"]) % 8, 0)  # batches are whole
-        # Of two threads, the one that fills the next batch is the one that stole of this. So a task is communicated once
-        # a batch: as it is stolen or, of the up to four that are not, as it is filled again; the last batch is not.
+        # With two threads, the one that fills the next batch is the one that stole from this one. So a task is
+        # communicated once a batch: when it is stolen or, for the up to four that are not, when it is filled again; the
+        # last batch is not.
         never_filled_again = truth["steals"] + truth["own"] - truth["true"] / truth["lines"]
         self.assertIn(never_filled_again, range(5))
         known = cells(truth["matrix"])

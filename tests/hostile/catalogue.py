@@ -12,7 +12,7 @@ NO_IDS = "2>&1 | sed -e \"s/process [0-9]*/process N/\" -e \"s/LWP [0-9]*/LWP N/
 # As many as there are debug registers, on words that nobody touches.
 GDB_WATCHES = " ".join(f"-ex \"watch hostile::shared_line.words[{word}]\"" for word in (4, 5, 6, 7))
 
-# Of descriptors: what programs usually have. Under it ours lie above, and no program sees them below its limit.
+# The usual limit of descriptors. Our descriptors lie above it, and no program sees them below its limit.
 USUAL_LIMIT = "sh -c 'ulimit -S -n 1024; exec"
 
 LIMITS = "sh -c 'ulimit -Sa; ulimit -Ha; exec"
@@ -108,7 +108,7 @@ CATALOGUE = [
     Program("stacks.jump_off_alternate", "@/stacks jump_off_alternate", "jumps leave handlers on the alternate stack"),
     Program("stacks.disarming", "@/stacks disarming", "an alternate stack that disarms itself"),
     Program("stacks.guard_page_in_a_frame", "@/stacks guard_page_in_a_frame", "threads made below a frame with a guard page"),
-    # What a program may find out about alternate stacks.
+    # Programs that ask for alternate stacks.
     Program("stacks.burns_on_600", "@/alternate_stacks burns_on 600", "a handler runs on a stack that has room for the kernel's frame and 600 bytes", traps=True),
     Program("stacks.burns_on_4096", "@/alternate_stacks burns_on 4096", "likewise, and a page", traps=True),
     Program("stacks.too_small", "@/alternate_stacks too_small", "the kernel kills where its frame has no room on the alternate stack", traps=True),
@@ -341,8 +341,8 @@ CATALOGUE = [
 ]
 
 
-# What `./dev test` runs of it, the rest being left to `./dev verify hostile`: programs of each group, those first that
-# have found most defects.
+# The part of the catalogue that `./dev test` runs; `./dev verify hostile` runs the rest: programs of each group, first
+# those that have found most defects.
 CHOSEN_WITHIN = (
     "timers.own_timers", "timers.churn", "signals.handlers", "signals.masks", "signals.queue", "seccomp.alone_prctl",
     "seccomp.together_tsync", "interrupted_calls.system_calls", "interrupted_calls.short_futex",

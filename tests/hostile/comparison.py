@@ -96,7 +96,7 @@ def _is_there(need):
 
 
 def missing(program):
-    """What the machine lacks for a program; empty: nothing."""
+    """Returns the facility that a program needs and the machine lacks; empty: none."""
     return [need for need in program.needs if not _is_there(need)]
 
 
@@ -152,7 +152,7 @@ def _run(program, recorder, folder, meanwhile=None):
 
 @contextlib.contextmanager
 def _folder():
-    """Of a run's own: core files and the like are left there."""
+    """A folder for each run, for core files and the like."""
     path = tempfile.mkdtemp(prefix="crosstalk-hostile-")
     try:
         yield path

@@ -10,7 +10,7 @@ from comparison import harness
 
 class Compared(unittest.TestCase):
     def no_difference(self, group, names=None):
-        """Of the programs of a group, or those of these names."""
+        """Runs the programs of a group, or those with these names."""
         compared = 0
         for program in catalogue.CATALOGUE:
             if program.name not in names if names else not program.name.startswith(group + "."):

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who may include whom: files include each other in no circle, and rooms only what docs/architecture.md allows.
-
-A header and the source of the same name count as one: where two such pairs include each other, neither can be
-understood, tested or moved without the other.
-"""
+"""Checks the includes: files include each other in no circle, and rooms only those that docs/architecture.md allows. A
+header and the source of the same name count as one: if two such pairs include each other, neither can be understood,
+tested or moved without the other."""
 
 import pathlib
 import re

@@ -23,7 +23,7 @@ INSTALL = "./dev deps kernel"
 
 
 class Unavailable(Exception):
-    """What a guest needs cannot be had here; the text says what, and the remedy."""
+    """A guest's requirement is unavailable here; the text names it, and the remedy."""
 
 
 @contextlib.contextmanager
@@ -58,7 +58,7 @@ def headers():
 
 # ---- the image and the modules that come with it --------------------------------------------------------------
 
-# What a folder of the host is mounted with (9p by virtio), each after those that it needs.
+# Modules that mounting a host folder needs (9p by virtio), each after its dependencies.
 SHARING = ("virtio_ring", "virtio", "virtio_pci_modern_dev", "virtio_pci_legacy_dev", "virtio_pci",
            "9pnet", "9pnet_virtio", "netfs", "fscache", "9p")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one test does in a guest, which may be up already, and may be used by others before and after.
+"""One test's use of a guest, which may be up already, and which other tests may use before and after.
 
     guest = Guest(machine)
     guest.add_program("build/release/driver/crosstalk")      # with its libraries, at the same path
@@ -7,8 +7,8 @@
     result = guest.run("insmod /modules/emulated_pmu.ko && crosstalk doctor", seconds=60)
     result.status, result.output, result.dmesg, result.files["name"]
 
-The script is busybox's shell's. What it puts into $RESULTS comes back as `files`. When it has ended, so have all processes
-that it started, its modules are unloaded, and settings are as they were; files stay.
+The script runs in busybox's shell. Its files in $RESULTS come back as `files`. After it, all processes that it started have
+ended, its modules are unloaded, and settings are as before; files stay.
 """
 
 import os

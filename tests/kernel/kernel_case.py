@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests in guests share: tests of one kind of guest run in one that was booted once, and are skipped, with the
-reason, where no guest can be had."""
+"""Shared by the tests in guests: tests of one kind of guest run in one that was booted once, and are skipped, with the
+reason, if no guest is available."""
 
 import atexit
 import os
@@ -30,7 +30,7 @@ def guest_kind(kind, last=False):
 
 
 def kind_of(case):
-    """Of a test (a case with its method): the kind of the guest that it shares; None where it shares none."""
+    """Returns the kind of guest that a test (a case with its method) shares; None if it shares none."""
     return getattr(_method(case), "guest_kind", AMD) if getattr(case, "shares_guest", False) else None
 
 

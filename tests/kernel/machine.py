@@ -71,7 +71,7 @@ class GuestError(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
-    """What a guest is booted as; tests of one kind share one."""
+    """The configuration of a guest; tests with equal ones share a guest."""
     processor: str = "amd"
     processors: int = 2
     memory_mb: int = 1024

@@ -208,7 +208,7 @@ class State:
 
     @staticmethod
     def _stamp(test):
-        """What it tests: of a program that was built anew there is no verdict."""
+        """Returns the state of the tested files: a verdict does not hold for a rebuilt program."""
         files = sorted({word for word in (*test.command, *test.environment.values()) if os.path.isfile(word)})
         stamps = [(path, os.stat(path).st_size, os.stat(path).st_mtime_ns) for path in files]
         return hashlib.sha256(repr(stamps).encode()).hexdigest()

@@ -52,7 +52,7 @@ def tests_of(name):
 
 
 def error_of(text):
-    """Of a traceback: the first line of its error, which may have many."""
+    """Returns the first line of a traceback's error, which may have many."""
     lines = text.strip().splitlines()
     last_place = max((at for at, line in enumerate(lines) if line.startswith("  File ")), default=-1)
     return next((line for line in lines[last_place + 1:] if line[:1].strip()), lines[-1])

@@ -42,7 +42,7 @@ class Counters(kernel_case.GuestCase, harness.Case):
         return loops[0]
 
     def rates(self, loop):
-        """Of a loop whose readings came often enough beside its turns; skips where the host left the guest no time."""
+        """Returns a loop with enough readings during its turns; skips if the host left the guest no time."""
         found = loop["counters"]
         self.assertIsNotNone(found)
         apart = found["seconds"] / found["intervals"] if found["intervals"] else None
@@ -54,7 +54,7 @@ class Counters(kernel_case.GuestCase, harness.Case):
         return {rate["name"]: rate for rate in loop["counters"]["rates"]}
 
     def check(self, found, name, quantity, truth):
-        """What was counted in a cycle is what is true, and the rate's interval holds it."""
+        """The counts a cycle are the true ones, and the rate's interval holds them."""
         self.assertAlmostEqual(found["per_cycle"], truth, delta=0.02 * truth + 0.001, msg=f"{name}: {quantity}")
         self.assertLess(found["ci95"][0], truth * EACH * 1.02 + 1e4, f"{name}: {quantity}")
         self.assertGreater(found["ci95"][1], truth * EACH * 0.9 - 1e4, f"{name}: {quantity}")

@@ -20,7 +20,7 @@ STORE_EVENT = "unit=cpu config=0x82d0 period=5000 precise=3 exclude_kernel=1"
 
 class EmulatedUnit(kernel_case.GuestCase):
     def sample(self, commands, parameters=""):
-        """What perf_samples prints for each of these arguments."""
+        """Returns the output of perf_samples for these arguments."""
         guest = self.guest()
         guest.add_module(MODULE)
         guest.add_program(kernel_case.program("perf_samples"), "/usr/bin/perf_samples")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests in guests rest on: status and files come back, what a script leaves is ended, hangs and dying kernels are
-told, watchpoints trap."""
+"""The basis of tests in guests: status and files come back, leftovers of a script are ended, hangs and dying kernels
+are reported, watchpoints trap."""
 
 import json
 import threading

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What crosstalk finds and records in a guest: another kernel than the machine's, and units that the machine has not."""
+"""Detection and recording in a guest: another kernel than the machine's, and units that the machine lacks."""
 
 import json
 import os
@@ -13,7 +13,7 @@ IBS_MODULE = os.path.join(os.path.dirname(os.path.dirname(kernel_case.HERE)), "k
 
 class Discovery(kernel_case.GuestCase):
     def doctor(self):
-        """What `crosstalk doctor` says without a unit, and with the emulated one."""
+        """`crosstalk doctor` without a unit, and with the emulated one."""
         guest = self.guest()
         guest.add_program(harness.CROSSTALK)
         guest.add_program(harness.COLLECTOR)
@@ -64,7 +64,7 @@ class Discovery(kernel_case.GuestCase):
 
 
 class Refusals(kernel_case.GuestCase, harness.Case):
-    """What keeps threads from sampling themselves is said, in one line, and the clock does it."""
+    """One line says why threads cannot sample themselves, and the clock takes over."""
 
     def run_in_guest(self, script, unit=""):
         guest = self.guest()
@@ -190,7 +190,7 @@ class Recording(kernel_case.GuestCase, harness.Case):
 
     def test_who_plays_is_found_on_amd(self):
         def check(source, report, truth):
-            # Who samples itself finds less where processors are slow to answer: arming others takes from its own time.
+            # A thread that samples itself finds less if processors answer slowly: arming others takes its own time.
             self.check_who_plays(report, truth, source != "clock")
             if source != "clock":
                 self.check_where_they_play(report, truth)

@@ -11,7 +11,8 @@ COLUMNS = "comm pid tid cpu time period event ip addr data_src weight dso chain"
 
 
 def recordings():
-    """Where they are: in shared/perfdata beside the project, or where CROSSTALK_PERFDATA says; else the test is skipped."""
+    """Folder of the recordings: shared/perfdata beside the project, or $CROSSTALK_PERFDATA; without it the test is
+    skipped."""
     named = os.environ.get("CROSSTALK_PERFDATA")
     places = [pathlib.Path(named)] if named else [
         parent / "shared" / "perfdata" for parent in pathlib.Path(__file__).resolve().parents]

@@ -37,7 +37,7 @@ def perf(name, fields, *more):
 
 
 def samples_of(text, fields):
-    """What perf prints, one sample a line."""
+    """Returns perf's output, one sample a line."""
     cpu = r"\s+\[(?P<cpu>\d+)\]" if "cpu" in fields else ""
     pattern = re.compile(r"\s*(?P<comm>.+?)\s+(?P<pid>-?\d+)/(?P<tid>-?\d+)" + cpu +
                          r"\s+(?P<time>[\d.]+):\s+(?P<period>\d+)\s+(?P<event>\S+):" +

@@ -97,9 +97,10 @@ HOT_LINE, ROUNDS, SECOND_WRITER_EVERY, REMOTE_EVERY = 0x7f0000001000, 200, 4, 10
 
 
 def sharing_samples():
-    """Of threads 0 to 3 on processors 0 to 3, the last two of another node. In each of ROUNDS rounds of 100 us, thread 0
-    stores to byte 8 of the hot line, and thread 1 loads it, modified; each 4th round thread 3 stores to byte 16, missing
-    L1, and each 10th thread 2 loads byte 8, from the other node. Threads load lines of their own all the time."""
+    """Recording of threads 0 to 3 on processors 0 to 3, the last two of another node. In each of ROUNDS rounds of 100
+    us, thread 0 stores to byte 8 of the hot line, and thread 1 loads it, modified; each 4th round thread 3 stores to
+    byte 16, missing L1, and each 10th thread 2 loads byte 8, from the other node. Threads load lines of their own all
+    the time."""
     def sample(event, thread, when, address, latency, source):
         return SAMPLE.pack(9, 2 | 1 << 14, SAMPLE.size, 0x400100 + 16 * event, 100, 100 + thread, FIRST_NS + when,
                            address, event, thread, 0, latency, source)

@@ -146,7 +146,7 @@ class Recordings(Case):
         return report
 
     def check_absent(self, report):
-        """What perf's recording does not have is not 0."""
+        """Data that perf's recording lacks is not 0."""
         sampling = report["sampling"]
         self.assertEqual(set(sampling["settings"].values()), {None})
         self.assertEqual(set(sampling["overhead"].values()), {None})

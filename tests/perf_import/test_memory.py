@@ -119,7 +119,7 @@ class Sharing(MemoryCase):
         self.assertIn("leave --thread", refused.stderr)
 
     def perf_c2c(self):
-        """What perf prints of the recording."""
+        """Returns perf's output for the recording."""
         if shutil.which("perf") is None:
             self.skipTest("perf is not there")
         done = subprocess.run(["perf", "c2c", "report", "--stdio", "-i", self.recording], capture_output=True, text=True,

@@ -274,7 +274,7 @@ class Comparison(unittest.TestCase):
             told = self.compare("--reference", kept, "-i", profile)
         found = json.loads(result)
         self.assertEqual(found["schema"], "crosstalk.compare/1")
-        # Which of the two waits longer is not forced: 0.5 is all of the cost on one of them.
+        # The program does not force which of the two waits longer: 0.5 is all of the cost on one of them.
         self.assertLessEqual(found["matrix_distance"], 0.5)
         self.assertEqual(found["true_share"]["reference"], 1.0)
         self.assertTrue(found["objects"]["first_equal"])
