@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What it costs to find the access of a sample. A timer interrupts a few kinds of code and keeps registers and
-// flags; then the finder is asked about each of these, with its cache warm and empty. Prints nanoseconds for one
-// find(), as median and 99th percentile over the samples, and the share of samples with an answer.
+// Cost of finding the access of a sample. A timer interrupts a few kinds of code and keeps registers and flags; then
+// the finder is run on each of these, with its cache warm and empty. Prints nanoseconds for one find(), as median and
+// 99th percentile over the samples, and the share of samples with an answer.
 //
 //   direct   the pages of the instruction pointer and of the stack pointer are read in place
 //   kernel   everything is read by process_vm_readv
@@ -116,7 +116,7 @@ bool read_by_kernel(void* /*context*/, std::uint64_t address, void* out, std::si
   return ::process_vm_readv(pid, &local, 1, &remote, 1, 0) == static_cast<ssize_t>(bytes);
 }
 
-/// `context` is the Sample: what it executed and its stack are there.
+/// `context` is the Sample, with its executed code and its stack.
 bool read_direct(void* context, std::uint64_t address, void* out, std::size_t bytes) {
   constexpr std::uint64_t page = ~std::uint64_t{4095};
   const Registers& registers = static_cast<const Sample*>(context)->registers;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the interposed allocation functions cost. Run it alone and with libcrosstalk.so (or the tests' guest)
-// in LD_PRELOAD; the difference is the price. Prints nanoseconds of thread CPU time per malloc + free: the median
-// and the best of many short runs, for on a busy machine only short runs are left alone.
+// Cost of the interposed allocation functions. Run it alone and with libcrosstalk.so (or the tests' guest) in
+// LD_PRELOAD; the difference is the cost. Prints nanoseconds of thread CPU time per malloc + free: the median and the
+// best of many short runs, because on a busy machine only short runs are undisturbed.
 //
 //   same      one size, freed at once: the allocator's fastest path
 //   mixed     sizes 16..2047, freed at once

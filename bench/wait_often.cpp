@@ -37,7 +37,7 @@ void work(int rounds) {
   }
 }
 
-/// Each thread on a processor of its own, lest a busy machine has them take turns on one for a while.
+/// Puts each thread on a processor of its own; on a busy machine they might take turns on one for a while.
 void stay_on(int number) {
   static const cpu_set_t allowed = [] {
     cpu_set_t set{};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// weigh FILE COMMAND [ARG...]: runs the command and writes what it took to FILE as one line of JSON: seconds, CPU
-// seconds and peak resident bytes of its process tree. A small program of its own, because a process begins with
-// the peak memory of whoever forks it. Ends with the command's status, 128+N for signal N.
+// weigh FILE COMMAND [ARG...]: runs the command and writes its cost to FILE as one line of JSON: seconds, CPU seconds
+// and peak resident bytes of its process tree. A small program of its own, because a process begins with the peak
+// memory of its parent. Ends with the command's status, 128+N for signal N.
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>

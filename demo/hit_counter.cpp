@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A small server's statistics, written the way they often are: each worker has counters of its own, in an array,
-// so that nobody needs a lock. Two workers' counters share a cache line, and that makes the program several times
-// slower than it need be: false sharing in `worker_statistics`. One field, `latest`, is shared on purpose.
+// A small server's statistics, as they are often written: each worker has its own counters in an array, so that no lock
+// is needed. Two workers' counters share a cache line, which makes the program several times slower than necessary:
+// false sharing in `worker_statistics`. One field, `latest`, is shared on purpose.
 //
 // `hit_counter --padded` keeps the workers' counters apart.
 #include <chrono>

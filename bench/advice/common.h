@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the programs of the advice bench share: fixed work in threads, begun together.
+// Shared by the programs of the advice bench: fixed work in threads that begin together.
 #pragma once
 
 #include <pthread.h>
@@ -19,7 +19,7 @@ inline constexpr bool as_advised = true;
 inline constexpr bool as_advised = false;
 #endif
 
-/// The compiler keeps what is computed, and reads memory anew.
+/// Makes the compiler keep a computed value and read memory anew.
 template <class T>
 inline void keep(T& value) {
   asm volatile("" : "+m"(value) : : "memory");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One thread writes what the other reads, a message at a time. Padded: the data moves all the same.
+// One thread writes a message and the other reads it. Padded: the data moves anyway.
 #include "bench/advice/common.h"
 
 struct Message {

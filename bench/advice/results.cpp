@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each thread sums what it computes into its place of an array of results. Advised: a line each.
+// Each thread sums into its place of an array of results. Advised: a line each.
 #include "bench/advice/common.h"
 
 struct OWN_LINE Result {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A ticket lock around a short update. Padded: what it waits for is the other thread.
+// A ticket lock around a short update. Padded: it still waits for the other thread.
 #include "bench/advice/common.h"
 
 struct TicketLock {

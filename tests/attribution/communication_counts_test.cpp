@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs whose exchanges are known, told as the rows that a profile of them would hold.
+// Programs with known exchanges, as the rows of a profile of them.
 #include "attribution/counts/communication_counts.h"
 
 #include <gtest/gtest.h>
@@ -144,7 +144,7 @@ TEST(CommunicationCounts, FastExchangeIsCountedByTheProgramsOwnCounter) {
     EXPECT_GT(group.error, 0.005);
     EXPECT_LT(group.error, 0.1);
   }
-  // Four of six runs of a watch consume what was seen to be stored, and the second does, too.
+  // Four of the six runs of a watch consume a seen store, and so does the second.
   EXPECT_EQ(table.groups[0].lines.at(0).seen + table.groups[1].lines.at(0).seen, 100.0 * 5);
   std::size_t placed = 0;
   for (std::uint32_t w = 0; w < program.timelines.size(); ++w) {

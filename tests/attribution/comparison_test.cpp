@@ -125,7 +125,7 @@ TEST(Change, AddsDistancesInQuadrature) {
 }
 
 TEST(Change, UsesTheEndsThatPointAtEachOther) {
-  // The lower end of what was and the upper one of what is are what can make a decrease smaller.
+  // A decrease gets smaller by the lower end before and the upper end after.
   const Figure change = change_of({10.0, Interval{7, 100}}, {1.0, Interval{0, 5}}, 0);
   EXPECT_DOUBLE_EQ(change.ci95->high, -9 + 5);
   EXPECT_EQ(direction_of(change), -1);

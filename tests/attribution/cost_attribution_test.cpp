@@ -24,7 +24,7 @@ AccessPoint point(std::uint32_t thread, AccessKind kind, std::int64_t offset, do
   return result;
 }
 
-/// A watch of thread 0, sampled for 1 ms at the line's first word, and what was seen on it.
+/// A watch of thread 0, sampled for 1 ms at the line's first word, with its seen accesses.
 struct Watched {
   explicit Watched(std::vector<AccessPoint> seen, AccessKind sampled = AccessKind::load) : accesses(std::move(seen)) {
     row.thread = ThreadId{0};
@@ -243,7 +243,7 @@ TEST(StrataPolicy, OtherAccessesNeitherCountNorAreWatched) {
   EXPECT_EQ(strata.threads()[0].ns, 40);
 }
 
-// All of a thread's time is communication: which samples there are says nothing, so what is left is the watches'.
+// All of a thread's time is communication: its choice of samples adds no variance, so only that of the watches is left.
 TEST(MatrixOf, ABusyThreadsTimeIsNoChance) {
   const auto width = [](double other_ns) {
     Expansion expansion;

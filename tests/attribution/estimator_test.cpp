@@ -411,7 +411,7 @@ TEST(Estimator, ALineStandsForItselfUnderAnySuspicion) {
   EXPECT_NEAR(run.unwatched_ns, 1e6, 1e-6);
 }
 
-// The first watches fall on lines that are suspected later. They must not stand for what is private.
+// The first watches fall on lines that are suspected later. They must not stand for private data.
 TEST(Estimator, SuspicionIsJudgedInHindsight) {
   Recording run(2);
   const auto shared = [](std::uint64_t i) { return 0x100000 + 0x1000 * i; };
@@ -500,7 +500,7 @@ TEST(Censoring, ABriefWatchSeesWhatComesOfATakenLine) {
   EXPECT_EQ(until_ns({{1, taken}, {0, profile::verdict_ns}, {1, 2 * profile::verdict_ns}}), 2 * profile::verdict_ns);
 }
 
-// Some threads' brief watches end by a clock, others' with the next sample: how long they are is asked of each thread.
+// Some threads' brief watches end by a clock, others' with the next sample: each thread has its own duration.
 TEST(Censoring, EachThreadsBriefWatchesLastAsLongAsItsOwn) {
   constexpr std::size_t quick = 20;
   constexpr std::size_t slow = 16;
@@ -521,7 +521,8 @@ TEST(Censoring, EachThreadsBriefWatchesLastAsLongAsItsOwn) {
   EXPECT_EQ(evidence.at(quick + slow + 1).brief_until_ns, 8 * briefly);
 }
 
-// As late as elsewhere, 30 ms would be 90, of a thread that has 43 in all: what was seen elsewhere is not paid for it.
+// As late as elsewhere, 30 ms would be 90, in a thread that has 43 in all: communication seen elsewhere is not reduced
+// for it.
 TEST(Censoring, WhatWasSeenComesFirst) {
   Recording run(3);
   look(run, 4, true, for_long, early);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The machine code of a function in a test, with what the symbolizer makes of its loops.
+// The machine code of a function in a test, with its loops from the symbolizer.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lookaheads replayed on small functions, and what they say of the amounts of an iteration.
+// Lookaheads replayed on small functions, and the resulting amounts of an iteration.
 #include "attribution/loops/loop_lookahead.h"
 
 #include <gtest/gtest.h>

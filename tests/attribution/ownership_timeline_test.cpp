@@ -307,7 +307,7 @@ TEST(OwnershipTimeline, ADrawnWordIsNotNeededWhereCertainOnesTellTheSame) {
 }
 
 TEST(OwnershipTimeline, ADrawnWordIsNotNeededWhereItOnlyCutsTheCertainOneOff) {
-  // The sampled thread reads what the other has stored, the drawn word first, and the watch ends there.
+  // The sampled thread reads the other's stores, the drawn word first, and the watch ends there.
   const auto visit = [](bool stores_sampled, bool goes_on) {
     Scene scene = plain_scene(2);
     scene.words({word_at(0), word_at(8, 8, 0.25F)}).opened_by(0, AccessKind::load).trap(1, store_ip, 1);

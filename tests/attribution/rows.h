@@ -37,7 +37,7 @@ inline profile::WatchWord word_at(std::uint8_t offset, std::uint8_t length = 8, 
   return word;
 }
 
-/// Builds one watch with its traps. An instruction is named by the address after it: `knows` tells what it does.
+/// Builds one watch with its traps. An instruction is named by the address after it; `knows` gives its access.
 class Scene {
  public:
   explicit Scene(std::uint32_t threads) : threads_(make_threads(threads)) {

@@ -26,7 +26,7 @@ TEST(MostUnseen, IsNoMoreThanThereIs) {
   EXPECT_EQ(most_unseen_ns({}), 0);
 }
 
-// Two watches fill the first with what they did not see; what events are left go to the one that hides most for each.
+// Two watches fill the first with unseen events; remaining events go to the part that hides most for each.
 TEST(MostUnseen, OfSeveralIsTheMostThatTheirSumCanBe) {
   const double left = most_unseen_events - 2;
   EXPECT_NEAR(most_unseen_ns({{800, 80}, {1000, 2}, {3000, 100}}), 1000 + 3000 * left / 100, 1e-9);

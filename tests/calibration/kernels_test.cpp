@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels calculate what they say they do, and execute as many operations as they report: the results could not be
-// what they are with one more or one less.
+// Kernels compute the right results and report the right number of operations: one more or one less would change the
+// results.
 #include <gtest/gtest.h>
 
 #include <array>

@@ -13,7 +13,7 @@
 
 namespace crosstalk::collectors {
 
-/// Why this user can have no events of his own thread; empty: he can, or it is for a reason that nobody knows.
+/// Returns why this user can have no events on his own thread; empty if he can, or if the reason is unknown.
 inline std::string why_no_perf_events() {
   perf_event_attr attr{};
   attr.size = sizeof attr;

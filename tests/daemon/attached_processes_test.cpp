@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When an attachment begins and ends, by a collector that does as it is told.
+// Begin and end of an attachment, by a scripted collector.
 #include "daemon/attached_processes.h"
 
 #include <gtest/gtest.h>

@@ -10,7 +10,7 @@
 
 namespace crosstalk::daemon {
 
-/// Keeps what it is given; of rows that replace others, the last.
+/// Keeps all rows; of rows that replace others, the last.
 struct CollectedRows final : RowSink {
   std::map<std::uint32_t, profile::ProcessRow> processes;
   std::map<std::uint32_t, profile::ThreadRow> threads;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A target that follows docs/ring-records.md by hand: what the preloaded library does, without its signals.
+// A target that follows docs/ring-records.md by hand: as the preloaded library, without its signals.
 #pragma once
 
 #include <fcntl.h>

@@ -111,7 +111,7 @@ TEST(Child, AMissingInterpreterIsNotFound) {
 }
 
 TEST(Child, HasTheSignalStateFromBefore) {
-  // The shell tells what it inherited: blocked and ignored signals are the test's own, nothing of the watch's.
+  // The shell prints its inherited state: blocked and ignored signals are the test's own, none of the watch's.
   ::signal(SIGUSR2, SIG_IGN);
   sigset_t blocked;
   sigset_t old;

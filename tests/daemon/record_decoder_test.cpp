@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records in, rows out, without a kernel: who is who, what belongs together, what cannot be.
+// Records in, rows out, without a kernel: identities, relations, impossible records.
 #include "daemon/record_decoder.h"
 
 #include <gtest/gtest.h>

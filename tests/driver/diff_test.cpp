@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `crosstalk diff`: its command line, and what it draws of two made analyses.
+// `crosstalk diff`: its command line, and its rendering of two made analyses.
 #include <gtest/gtest.h>
 
 #include <algorithm>

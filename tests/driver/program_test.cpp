@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program itself: what it prints where, and the exit statuses of the contract before a command starts.
+// The program itself: its output streams, and the exit statuses of the contract before a command starts.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/audit.h>

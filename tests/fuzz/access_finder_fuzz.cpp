@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hostile code and registers for the access finder: it must not crash, must look at memory through its reader only,
-// must be done soon, and must answer with what an access can be.
+// Hostile code and registers for the access finder: it must not crash, must read memory through its reader only, must
+// finish soon, and must answer with a possible access.
 //
 // Input: 18 words (registers in DWARF order, flags), then code. A register below 4096 becomes an address in the code
 // or the stack, so that random inputs get somewhere.

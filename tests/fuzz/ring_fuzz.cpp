@@ -20,7 +20,7 @@ namespace daemon_room = crosstalk::daemon;
 
 constexpr std::uint32_t ring_bytes = 4096;
 
-/// Checks what rows promise to whoever writes them down.
+/// Checks the guarantees of rows for their writer.
 struct CheckingSink final : daemon_room::RowSink {
   std::uint32_t last_stack = 0;
   static void check(bool holds) {

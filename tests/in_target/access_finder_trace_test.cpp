@@ -194,7 +194,7 @@ void run(const Fixture* fixtures, int count, const char* how, Totals& totals) {
   }
 }
 
-/// Unoptimized code loads a pointer and overwrites it by what it points to: the address of that access is gone.
+/// Unoptimized code loads a pointer and overwrites it by its target: the address of that access is gone.
 void check(const Totals& totals, const char* how, double retired_percent) {
   print(how, "next", totals.next);
   print(how, "retired, straight", totals.straight);

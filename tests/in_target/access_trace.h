@@ -25,7 +25,7 @@ struct TrueAccess {
   bool fixed_jump = false;  // a jump or call through a rip-relative slot
 };
 
-/// The state before an instruction, and what that instruction does.
+/// The state before an instruction, and the instruction's access.
 struct TraceStep {
   Registers registers;
   std::uint64_t flags = 0;

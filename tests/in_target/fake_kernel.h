@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// In place of sys/perf_events.cpp and of what a watch unit meets in a target: watchpoints that are only written down,
-// threads that exist on paper, and an arena of their own, so that the unit is driven step by step without a kernel.
+// Replaces sys/perf_events.cpp and the surroundings of a watch unit in a target: recorded watchpoints, threads on
+// paper, and an arena of its own, so that the unit is driven step by step without a kernel.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// In place of what a session's attaching, handlers and threads meet in a target beside the kernel (fake_kernel.h):
-// clocks, samples, interposed functions and ways of stepping aside that only write down that they were asked for.
+// Replaces the surroundings of a session's attaching, handlers and threads in a target, beside the kernel
+// (fake_kernel.h): clocks, samples, interposed functions and stepping aside, which only record that they were called.
 #pragma once
 
 #include <setjmp.h>
@@ -15,7 +15,7 @@
 
 namespace crosstalk::in_target::test {
 
-/// One at a time. Without one, whoever asks is told that all is as in a plain program.
+/// One at a time. Without one, every query answers as in a plain program.
 struct FakeTarget {
   FakeTarget();
   ~FakeTarget();

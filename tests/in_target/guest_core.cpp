@@ -34,7 +34,7 @@ constinit std::atomic<unsigned> module_count{0};
 
 void count(GuestEvent event) { counts[event].fetch_add(1); }
 
-// As the library's: what the target blocks goes back to the kernel.
+// As the library's: the kernel blocks the signals that the target blocks.
 void on_signal(int signal_number, siginfo_t* info, void* context) {
   if (signal_number == SIGTRAP && block_trap_as_wished(context)) {
     system_call(SYS_rt_sigqueueinfo, kernel_process_id(), signal_number, info);
@@ -43,7 +43,7 @@ void on_signal(int signal_number, siginfo_t* info, void* context) {
   }
 }
 
-// As the library's: what is not a tick is libc's.
+// As the library's: forwards other signals than ticks to libc.
 void on_clock_signal(int signal_number, siginfo_t* info, void* context) {
   count(guest_clock_signal);
   if (const KernelAction wish = clock_signal_wish(); wish.handler != nullptr) {

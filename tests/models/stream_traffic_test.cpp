@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Traffic by level against what the source counts by hand for its programs (its sections 3.1 to 3.3).
+// Traffic by level, compared with the source's own counts for its programs (its sections 3.1 to 3.3).
 #include "models/stream_traffic.h"
 
 #include <gtest/gtest.h>

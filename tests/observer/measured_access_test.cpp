@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Samples of memory events in this very process: what the processor said is made up, the instructions are there.
+// Samples of memory events in this very process: the processor's data is made up, the instructions are real.
 #include "collectors/memory_samples/measured_access.h"
 
 #include <gtest/gtest.h>

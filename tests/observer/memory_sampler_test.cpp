@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How an event is kept at its pace, and what its samples stand for; and the way from the kernel to a sample, by an
-// event that every machine has: page faults carry addresses, too.
+// The pace of an event, and the weights of its samples; and the way from the kernel to a sample, by an event of every
+// machine: page faults carry addresses, too.
 #include "collectors/observer/memory_sampler.h"
 
 #include <gtest/gtest.h>

@@ -16,8 +16,8 @@ constexpr double second_ns = 1e9;
 constexpr double allowed = 0.015;
 constexpr double guess_ns = 45'000;
 
-/// A thread that computes all the time, sampled for `seconds` where a sample costs `sample_ns` and the first spell, a
-/// twentieth of a second, `start_ns` besides. Samples of all of it, and what they have cost.
+/// A thread that computes all the time, sampled for `seconds` if a sample costs `sample_ns` and the first twentieth of
+/// a second costs `start_ns` more. All its samples, and their cost.
 struct Outcome {
   double samples = 0, cost_ns = 0;
 };

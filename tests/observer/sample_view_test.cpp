@@ -58,7 +58,7 @@ TEST_F(SampleViewTest, WithoutTheStackNothingIsClaimed) {
 }
 
 TEST_F(SampleViewTest, MemoryThatMayHaveChangedIsNotRead) {
-  // The same stack, in memory that can be written: what is there now need not be what was there then.
+  // The same stack, in writable memory: its contents may have changed since.
   sample_.registers[Register::rsp] = reinterpret_cast<std::uint64_t>(stack_.data());
   const std::vector<Mapping> maps = maps_of(::getpid());
   ASSERT_TRUE(mapping_at(maps, reinterpret_cast<std::uint64_t>(stack_.data())) != nullptr);

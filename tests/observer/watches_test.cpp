@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Watching without a kernel: breakpoints are made up, and what they report is told.
+// Watching without a kernel: breakpoints are made up, and their reports are scripted.
 #include "collectors/observer/watches.h"
 
 #include <fcntl.h>

@@ -29,7 +29,7 @@ struct JoinedAccess {
 
 class AccessJoiner {
  public:
-  /// The access that begins with this piece; none when it belongs to one that has been told.
+  /// Returns the access that begins with this piece; none if it belongs to one that was returned before.
   std::optional<JoinedAccess> take(const Piece& piece, const InstructionFacts& facts) {
     if (left_ >= piece.bytes && left_ > 0 && piece.code == code_ && piece.is_store == is_store_ &&
         piece.address == next_) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The instructions and straight blocks of a program that the emulator has translated, each once however often that
-// was, with what they did. Not thread-safe.
+// The instructions and straight blocks of a program that the emulator has translated, each once even if translated
+// again, with their counts. Not thread-safe.
 #pragma once
 
 #include <cstdint>

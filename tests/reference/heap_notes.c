@@ -80,8 +80,8 @@ int posix_memalign(void** block, size_t alignment, size_t bytes) {
   return status;
 }
 
-// C++: operator new calls malloc, whose note says "operator new" asked; these notes come later and replace it.
-// In a program without C++ nobody calls them.
+// C++: operator new calls malloc, whose note names operator new as the caller; these notes come later and replace it. A
+// program without C++ does not call them.
 void* _Znwm(size_t bytes);
 void* _Znwm(size_t bytes) {
   NEXT(allocate_one, "_Znwm")

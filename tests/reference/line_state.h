@@ -54,7 +54,7 @@ class LineState {
     std::uint64_t last_access;  // runs
     std::uint64_t last_load;    // 0: none
   };
-  /// Bytes that nobody but others has stored since. A thread's entries are disjoint, so it has 64 at most.
+  /// Bytes that only other threads have stored since. A thread's entries are disjoint, so it has at most 64.
   struct Store {
     std::uint64_t bytes;
     std::uint64_t run;

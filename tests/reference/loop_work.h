@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The work of each natural loop of the program: what its instructions did.
+// The work of each natural loop of the program, from its instructions' counts.
 #pragma once
 
 #include <span>

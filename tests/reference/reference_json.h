@@ -9,7 +9,7 @@
 
 namespace crosstalk::reference {
 
-/// `most_rows` bounds each list; how many there are is always told.
+/// `most_rows` bounds each list; the total is always written.
 [[nodiscard]] std::string json_text(const Reference& reference, std::size_t most_rows);
 
 }  // namespace crosstalk::reference

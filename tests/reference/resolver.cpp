@@ -34,7 +34,7 @@ std::vector<Row> rows(const std::map<Key, Cells>& table, Make make) {
   return result;
 }
 
-/// Gives addresses their meaning; each is asked about once.
+/// Resolves addresses, each once.
 class Names {
  public:
   explicit Names(const RawCounts& raw) : raw_(raw), map_(parts_of(raw.files), raw.segments), symbolizer_(options()) {

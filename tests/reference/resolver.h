@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Raw counts -> what they mean: source lines, data objects and loops, named as crosstalk's reports name them.
+// Resolves raw counts to source lines, data objects and loops, named as in crosstalk's reports.
 #pragma once
 
 #include <cstdint>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// One thread of the program runs at a time, and the others wait for their turn: then the order in which accesses
-// are counted is the order in which they happened, and counting needs no locks.
+// One thread of the program runs at a time, and the others wait for their turn: the order of counting is then the order
+// of the accesses, and counting needs no locks.
 //
-// A thread that has the turn and sleeps in the emulator (for one: to stop all threads, which waits for those that
-// wait here) loses it to the first that waits: nobody waits for ever. Until it notices, at its next access, two
-// threads run; how often that happened is told by stolen().
+// A thread that has the turn and sleeps in the emulator (for example to stop all threads, which waits for those that
+// wait here) loses it to the first waiting thread, so that no thread waits for ever. Until it notices, at its next
+// access, two threads run; stolen() counts that.
 #pragma once
 
 #include <sys/types.h>
@@ -26,8 +26,8 @@ class Turn {
     std::atomic<pid_t> tid{0};
   };
 
-  /// Returns when `me` has the turn, which nobody can take away before leave(). Waits in line. False, and neither
-  /// turn nor leave(), after end().
+  /// Returns when `me` has the turn, which it keeps until leave(). Waits in line. False, and neither turn nor leave(),
+  /// after end().
   [[nodiscard]] bool enter(Seat& me) {
     for (;;) {
       me.busy.store(true, std::memory_order_seq_cst);  // before the look at holder_: see steal()
@@ -43,7 +43,7 @@ class Turn {
   /// Ends what enter() began. The turn stays with `me`.
   static void leave(Seat& me) { me.busy.store(false, std::memory_order_release); }
 
-  /// Gives the turn, if `me` has it, to who has waited longest; keeps it when nobody waits.
+  /// Gives the turn, if `me` has it, to the thread that has waited longest; keeps it if none waits.
   void pass(Seat& me);
   /// As pass(), and without it `me` has no turn: before it blocks or ends.
   void release(Seat& me);

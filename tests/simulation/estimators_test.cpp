@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each estimator where its assumptions hold: unbiased, and with intervals that hold the truth as often as they say.
-// Elsewhere: known to be wrong, and by how much, so that nobody takes it for right (docs/accuracy.md has the figures).
+// Each estimator is unbiased if its assumptions hold, and its intervals hold the truth as often as they claim.
+// Otherwise its known error is checked, so that it is not trusted there (docs/accuracy.md has the figures).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -72,8 +72,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"short_run", {"post_stratified", "board_ipw"}}, Case{"many_lines", {"post_stratified"}}),
     [](const auto& instance) { return std::string(instance.param.scenario); });
 
-// Neighbours in one word of eight bytes: whether a word has changed is known of whole words only, so that who of them
-// stored last is not always told. 1000 runs: +2.5 +-0.4 %.
+// Neighbours in one word of eight bytes: a change is known of whole words only, so the last storing thread is not
+// always known. 1000 runs: +2.5 +-0.4 %.
 TEST(PackedWords, AreNearlyRight) {
   const Score score = scores_of({"packed_words", {}}, {"post_stratified"}, runs).front();
   EXPECT_LT(std::abs(score.bias), 0.04);

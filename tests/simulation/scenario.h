@@ -51,7 +51,7 @@ struct Counting {
   std::uint32_t ops_per_access = 4;  // the access is one of them
   double least_latency_ns = 0;       // loads that took less are neither counted nor sampled, as by Intel's ldlat
   double delay_ns = 0;               // from the sample to its watch, while threads go on
-  // Skid of sources by accesses: what is sampled is a later access than the one at which the counter ran out. Each is
+  // Skid of sources by accesses: a later access is sampled than the one at which the counter ran out. Each skid is
   // drawn evenly from 0 to twice the mean.
   double skid_accesses = 0;  // so many counted ones later
   double skid_ns = 0;        // the first counted one that begins so much later: those behind slow ones more often

@@ -22,7 +22,7 @@ inline constexpr std::uint64_t first_line_address = 0x10000000;
 [[nodiscard]] constexpr std::uint64_t address_of(std::uint32_t line) {
   return first_line_address + std::uint64_t{line} * profile::cache_line;
 }
-/// The address after a simulated instruction, which tells what it does.
+/// Returns the address after a simulated instruction, which encodes its access.
 [[nodiscard]] constexpr std::uint64_t ip_after(AccessKind kind, std::uint32_t width) {
   return 0x400000 + 16 * static_cast<std::uint64_t>(kind) + 0x1000 * std::uint64_t{width};
 }

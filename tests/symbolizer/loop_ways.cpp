@@ -49,7 +49,7 @@ TEST(LoopWays, EachCombinationOfFewTurningsIsOne) {
   EXPECT_EQ(ways_round_the_only_loop({four_turnings, four_turnings_end}), 16U);
 }
 
-// Its paths are longer than what is followed of one: none of 2^45 pieces of a way leads back to the header.
+// Its paths are longer than the search follows: none of 2^45 pieces of a path leads back to the header.
 TEST(LoopWays, ASearchThatFindsNoneEnds) {
   EXPECT_EQ(ways_round_the_only_loop({ninety_turnings, ninety_turnings_end}), 0U);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finding files: the sysroot, build ids, separate debug information, and what is said of what is missing.
+// Finding files: the sysroot, build ids, separate debug information, and messages about missing files.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -95,7 +95,7 @@ TEST(BlockThreshold, WhatIsStillMadeTooOftenIsNotTriedAgain) {
   EXPECT_EQ(changes, 0);
 }
 
-/// Over the whole run, what is entered takes no more than its share and one burst.
+/// Over the whole run, entering blocks takes no more than its share and one burst.
 TEST(BlockThreshold, TheBudgetHolds) {
   BlockThreshold threshold;
   std::uint64_t spent_ns = 0;

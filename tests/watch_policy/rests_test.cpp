@@ -52,7 +52,7 @@ TEST(Rests, NotWhereOtherEventsStayOpenInAnyProcess) {
   EXPECT_FALSE(rests.resting(begin + 4 * second, dear, true));
 }
 
-// A program that switches so often that closed events take 5 % of its time and watching another 3 %: what it pays in a
+// A program that switches so often that closed events take 5 % of its time and watching another 3 %: its cost in a
 // minute is near the budget.
 TEST(Rests, KeepsToTheBudgetInTheLongRun) {
   constexpr std::uint64_t step = second / 250;
@@ -76,7 +76,7 @@ TEST(Rests, KeepsToTheBudgetInTheLongRun) {
   EXPECT_GT(static_cast<double>(watched) / all, 0.15);
 }
 
-// Two processes ask in turn: they watch at the same times, for what they have spent together.
+// Two processes ask in turn: they watch at the same times, by their common account.
 TEST(Rests, AreOfAllProcessesThatShareThem) {
   CommonBudget all;
   Rests& rests = all.rests;

@@ -128,7 +128,7 @@ void remove_objects(const Objects& objects) {
   semctl(objects.semaphores, 0, IPC_RMID);
 }
 
-/// A call that blocks: what it is to return, with which error, and what the partner has to do to end it.
+/// A call that blocks: its expected result and error, and the partner's action to end it.
 struct Call {
   const char* name;
   int (*block)(const Objects&);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program that does what servers do, with many threads at once: allocates, locks, computes, waits in every way that a
-// stop could disturb, starts threads and gets signals. It checks itself: a wait that ends with an error, a sum that is
-// not what it should be, or a request without an answer is a failure. Prints what it has done, and for how long the
-// unluckiest of its computing threads stood still.
+// A program that does a server's work, with many threads at once: allocates, locks, computes, waits in every way that a
+// stop could disturb, starts threads and gets signals. It checks itself: a wait that ends with an error, a wrong sum,
+// or a request without an answer is a failure. Prints its work, and the longest time that one of its computing threads
+// stood still.
 #include <poll.h>
 #include <signal.h>
 #include <sys/epoll.h>
@@ -59,7 +59,7 @@ double compute(double step) {
   return a + b + c + d;
 }
 
-/// Reads what was allocated for a good part of the time: of a profile's samples some are to fall into its blocks.
+/// Reads the allocated text for a good part of the time, so that some of a profile's samples fall into its blocks.
 void check(const std::string& text) {
   for (int pass = 0; pass < 50; ++pass) {
     std::size_t right = 0;

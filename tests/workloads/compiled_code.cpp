@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads run a function that the program makes at run time, as a just-in-time compiler does, and count on one word.
-// Its name is told to profilers in a jitdump, or not at all.
+// Threads run a function that the program makes at run time, as a just-in-time compiler does, and count on one word. A
+// jitdump names it for profilers, or nothing does.
 #include <elf.h>
 #include <fcntl.h>
 #include <sys/mman.h>

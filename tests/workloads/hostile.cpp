@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs that do to themselves what makes life hard for whatever else lives in their process. Each prints
-// what it saw, so that a run under observation can be compared with a bare one, byte for byte.
+// Programs that disturb other code in their process. Each prints its observations, so that a recorded run can be
+// compared with a bare one, byte for byte.
 #include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -234,7 +234,7 @@ int own_alternate_stack() {
   return 0;
 }
 
-/// An address that nobody has mapped, in a way that the compiler cannot see through.
+/// Returns an unmapped address, hidden from the compiler.
 volatile int* nowhere() {
   volatile std::uintptr_t address = 16;
   return reinterpret_cast<volatile int*>(address);
@@ -306,7 +306,7 @@ int interrupted_calls() {
   return 0;
 }
 
-/// A filter that answers `action` to all but what an ordinary loop needs.
+/// Enters a filter that answers `action` to all calls except those of an ordinary loop.
 bool enter_sandbox(std::uint32_t action) {
   constexpr int allowed[] = {SYS_write,      SYS_exit,          SYS_exit_group, SYS_rt_sigreturn, SYS_futex,
                              SYS_newfstatat, SYS_clock_gettime, SYS_brk,        SYS_munmap,       SYS_mmap};

@@ -45,7 +45,7 @@ void think(std::uint64_t steps) {
   }
 }
 
-/// From whom one thread took over how often, and what that took.
+/// Takeovers by one thread: the previous threads, how often, and the cost.
 struct Turns {
   std::vector<std::uint64_t> from;
   CostClock clock;

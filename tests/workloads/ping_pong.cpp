@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two threads hand one word to and fro: true sharing, one communication a hand-over, in both directions alike. With
-// `--lines`, whoever has the ball also adds to a word in each of so many lines; with more threads, each pair has a
+// `--lines`, the thread with the ball also adds to a word in each of so many lines; with more threads, each pair has a
 // ball of its own.
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -188,8 +188,8 @@ int main(int argc, char** argv) {
   for (int one = 0; one < threads; one += 2) {
     const std::uint64_t first = passes[static_cast<std::size_t>(one)];
     const std::uint64_t second = passes[static_cast<std::size_t>(one) + 1];
-    // Each pass is seen by the other. The lines are there with the ball: but the first who has it finds them as nobody
-    // has stored them, and after the last pass nobody looks at them.
+    // The other thread sees each pass. The lines move with the ball: but the first holder finds them unstored, and
+    // after the last pass no thread reads them.
     truth.add_true(one + 1, one + 2, first + second * lines);
     truth.add_true(one + 2, one + 1, second + (first - 1) * lines);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Items pass through a chain of threads by way of bounded queues (a mutex and condition variables each). Every
-// stage reads and rewrites the item's lines; the first stage fills again what the last one has finished.
+// Items pass through a chain of threads by bounded queues (a mutex and condition variables each). Every stage reads and
+// rewrites the item's lines; the first stage refills items that the last one has finished.
 #include <condition_variable>
 #include <deque>
 #include <memory>

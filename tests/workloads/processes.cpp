@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes hand a baton round in memory that they share, and whoever has it adds to a word in each of some lines:
-// true sharing between processes, each line once a turn. The memory is anonymous and made before the fork, so that all
-// have it at one address, or a memfd, a file or a System V segment that each child maps for itself, each at an address
-// of its own. With `--wake urgent` they also send each other SIGURG, which they handle, as PostgreSQL's processes do.
+// Processes hand a baton round in shared memory, and its holder adds to a word in each of some lines: true sharing
+// between processes, each line once a turn. The memory is anonymous and made before the fork, so that all have it at
+// one address, or a memfd, a file or a System V segment that each child maps itself, each at an address of its own.
+// With `--wake urgent` they also send each other SIGURG, which they handle, as PostgreSQL's processes do.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -38,7 +38,7 @@ struct Table {
   Line lines[max_lines];
 };
 
-/// Memory of its own for what is not measured: who is there, and in the end what each has done.
+/// Memory for unmeasured data: the processes present, and each one's results in the end.
 struct Ledger {
   struct alignas(workload::line_bytes) Entry {
     std::uint64_t turns = 0, passes = 0, address = 0, urged = 0;

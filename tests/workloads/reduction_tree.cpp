@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads reduce their vectors pairwise: in each of the log2(n) levels of a round, those that are still in it take over
-// what their partner has, adding it to their own. So thread n communicates, once a line and round, to the one thread
-// that is its parent in the tree: n with its lowest bit cleared. Thread 0 holds the result.
+// Threads reduce their vectors pairwise: in each of the log2(n) levels of a round, the remaining threads add their
+// partners' values to their own. So thread n communicates, once a line and round, to the one thread that is its parent
+// in the tree: n with its lowest bit cleared. Thread 0 holds the result.
 #include "rendezvous.h"
 
 namespace {

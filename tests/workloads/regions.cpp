@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads mark what they do, and time it by clocks of their own. One JSON line: for each thread and region, by path,
-// how often it began, and its elapsed and CPU time in s.
+// Threads mark their work, and time it by their own clocks. One JSON line: for each thread and region, by path, its
+// entries, and its elapsed and CPU time in s.
 #include <setjmp.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -114,7 +114,7 @@ void nest(int depth) {
   }
 }
 
-/// Each of these leaves marks that do not match, or more than there is room for; what comes after is measured as ever.
+/// Each of these leaves marks that do not match, or more than there is room for; later regions are measured as usual.
 void misuse(Thread& me) {
   me.tid = syscall(SYS_gettid);
   crosstalk_end();

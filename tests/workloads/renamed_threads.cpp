@@ -42,7 +42,7 @@ void write_name(pid_t tid, const std::string& name) {
   ::close(file);
 }
 
-/// A thread that does `body`; `last` is what it is called in the end.
+/// Starts a thread that runs `body`; `last` is its final name.
 std::thread start(const std::string& last, const std::function<void()>& body, pid_t* tid = nullptr) {
   std::atomic<pid_t> started = 0;
   std::thread thread([&started, body] {

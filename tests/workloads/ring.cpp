@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Luggage goes round N threads: each has a rack of its own into which only its predecessor stores, so thread i
-// communicates to thread i + 1 and to nobody else, by every line of the rack once a round. Tokens, in lines of
-// their own, say when it is there.
+// communicates only to thread i + 1, by every line of the rack once a round. Tokens, in lines of their own, announce
+// it.
 #include "workload.h"
 
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pairs of threads that wake each other through pipes: tens of thousands of context switches a second, which is
-// what a per-task event makes dear. Prints the round trips; does a fixed number of them.
+// Pairs of threads that wake each other through pipes: tens of thousands of context switches a second, which a per-task
+// event makes dear. Prints the round trips; does a fixed number of them.
 #include <unistd.h>
 
 #include <cstdio>

@@ -26,7 +26,7 @@ volatile double value = 1;
   return bytes;
 }
 
-/// Opening events of perf is what would kill it.
+/// Opening a perf event would kill it.
 void confine() {
   std::array<sock_filter, 4> filter = {{BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
                                         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_perf_event_open, 0, 1),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that come and go at a steady rate beside two that compute, each on its own data: what a recorder has to get
-// along with for hours.
+// Threads that come and go at a steady rate beside two that compute, each on its own data: a recorder must cope with
+// this for hours.
 #include <time.h>
 
 #include <cstdio>

@@ -30,7 +30,7 @@ constexpr int most_threads = 8;
 
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
-/// Works for so long by the clock on the wall, whoever has the processor.
+/// Works for so long of elapsed time, whether or not it has a processor.
 void work(double seconds) {
   for (const Clock::time_point begin = Clock::now(); seconds_since(begin) < seconds;) {
     __builtin_ia32_pause();
@@ -76,7 +76,7 @@ void crew(const std::function<void(int)>& body) {
   }
 }
 
-/// Each in turn holds what the others wait for.
+/// The threads take turns in holding the object that the others wait for.
 void take_turns(const std::function<void()>& take, const std::function<void()>& give_back) {
   crew([&](int me) {
     for (int i = 0; i < rounds; ++i) {

@@ -25,8 +25,8 @@ namespace workload {
 
 inline constexpr std::size_t line_bytes = 64;
 
-/// Command-line flags, all `--name value`. parse() ends the process with status 2 and one line that says what
-/// was given and what is allowed; with `--help` it prints them and ends with 0.
+/// Command-line flags, all `--name value`. parse() ends the process with status 2 and one line that has the given and
+/// the allowed values; with `--help` it prints them and ends with 0.
 class Flags {
  public:
   Flags(std::string program, std::string purpose) : program_(std::move(program)), purpose_(std::move(purpose)) {}
@@ -35,7 +35,7 @@ class Flags {
   void parse(int argc, char** argv);
 
   [[nodiscard]] double real(const std::string& name) const { return numbers_.at(name).value; }
-  /// Refuses what is no whole number.
+  /// Refuses anything but a whole number.
   [[nodiscard]] int integer(const std::string& name) const;
   [[nodiscard]] const std::string& word(const std::string& name) const { return choices_.at(name).value; }
   /// Ends the process as parse() does.

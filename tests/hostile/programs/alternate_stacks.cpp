@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Alternate stacks, as a program may look at them: what it is told of them, and where its handlers run.
+// Alternate stacks as a program sees them: the kernel's answers, and the stacks of its handlers.
 #include <execinfo.h>
 #include <pthread.h>
 #include <spawn.h>
@@ -41,7 +41,7 @@ constexpr unsigned char paint = 0xa5;
 
 std::size_t up_to_pages(std::size_t bytes) { return (bytes + page - 1) / page * page; }
 
-/// Memory for a stack, painted, between two pages that nobody may touch.
+/// Memory for a stack, painted, between two inaccessible pages.
 class Stack {
  public:
   explicit Stack(std::size_t bytes) : bytes_(bytes), mapped_(up_to_pages(bytes) + 2 * page) {
@@ -333,7 +333,7 @@ void be_child(const Stack& stack, const Stack& other, bool set) {
   say("parent: %s", reported(&stack).c_str());
 }
 
-/// Children have what their parent had; what they change is theirs.
+/// Children have their parent's stack; their changes stay their own.
 int children(int, char**) {
   const Stack stack(roomy);
   const Stack other(roomy);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Children by every way to make them, what they inherit, how they end, and what their parents are told.
+// Children made in every way: their inheritance, their ends, and the notices to their parents.
 #include <fcntl.h>
 #include <linux/sched.h>
 #include <sched.h>
@@ -203,7 +203,7 @@ int daemonize(int, char**) {
   return 0;
 }
 
-/// A child whose parent has ended is adopted by the system, not by whoever records.
+/// A child whose parent has ended is adopted by the system, not by the recorder.
 int orphan(int, char**) {
   exchange(0.1);
   int ends[2];
@@ -248,7 +248,7 @@ int adopts(int, char**) {
   return 0;
 }
 
-/// The end of the parent would be told by a signal; that of one of its threads must not be.
+/// The parent's end raises a signal; the end of one of its threads must not.
 int death_signal(int, char**) {
   static std::atomic<int> came{0};
   handle(SIGUSR2, [](int) { ++came; });
@@ -327,7 +327,7 @@ int run(int, char** argv) {
   return 0;
 }
 
-/// A child that is traced from its first instruction: every stop is told, and none is anybody else's.
+/// A child that is traced from its first instruction: every stop is reported, and none is of another's making.
 int traced(int, char**) {
   exchange(0.1);
   const pid_t child = fork();
@@ -382,7 +382,7 @@ int attached(int, char**) {
   return 0;
 }
 
-/// A signal to all of the process group: those who are in it, and handle it, live on.
+/// A signal to the process group: members that handle it live on.
 int signal_to_the_group(int, char**) {
   static std::atomic<int> came{0};
   handle(SIGUSR1, [](int) { ++came; });

@@ -268,7 +268,7 @@ int limit_as_seen(int, char**) {
   return 0;
 }
 
-/// Standard streams are closed: what is opened next gets their numbers.
+/// Standard streams are closed: the next opened files get their numbers.
 int without_streams(int, char**) {
   const int out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 50);
   close(0);
@@ -293,7 +293,8 @@ int closed_at_start(int, char**) {
   return 100 * first + 10 * second + third;
 }
 
-/// Nothing can be opened any more, no process made, no file written: as servers confine those who talk to strangers.
+/// Nothing more can be opened, no process made, no file written: as servers confine processes that handle foreign
+/// input.
 int limits_of_zero(int, char**) {
   const Burners burners(1);
   exchange(0.15);
@@ -381,7 +382,7 @@ int open_and_count(int argc, char** argv) {
   return 0;
 }
 
-/// Few numbers are left: whoever takes one for a moment is seen.
+/// Few numbers are left: a number that is taken for a moment is noticed.
 int short_of_numbers(int, char** argv) {
   exchange(0.2);
   const int wanted = std::stoi(argv[0]);

@@ -58,8 +58,8 @@ int exec_from_a_thread(int, char** argv) {
   return 1;
 }
 
-/// Children of a process whose other threads hold locks of the heap, or of whoever else keeps a table of blocks, at the
-/// moment of the fork. Each child allocates and makes a thread.
+/// Children of a process whose other threads hold locks of the heap, or of another table of blocks, at the moment of
+/// the fork. Each child allocates and makes a thread.
 int while_allocating(int, char**) {
   std::atomic<bool> over{false};
   std::vector<std::thread> threads;
@@ -164,7 +164,7 @@ int executed(int, char**) {
   return 62;
 }
 
-/// Works, and has children and threads, before and after whoever recorded it is gone.
+/// Works, and has children and threads, before and after its recorder is gone.
 int alone_later(int, char**) {
   exchange(0.3);
   say("ready");
@@ -183,7 +183,8 @@ int alone_later(int, char**) {
   return 0;
 }
 
-/// Threads come and go while another one forks. The child calls what its process has not called yet, and ends.
+/// Threads come and go while another one forks. The child calls functions that its process has not called yet, and
+/// ends.
 int among_short_threads(int, char**) {
   std::atomic<bool> stop{false};
   const auto come_and_go = [&] {

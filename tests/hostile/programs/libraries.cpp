@@ -36,7 +36,7 @@ bool is_mapped(const std::string& path) {
 
 using Work = int (*)(double);
 
-/// A library is loaded, used by two threads, and unloaded: what was sampled in it must not keep it.
+/// A library is loaded, used by two threads, and unloaded: samples in it must not keep it.
 int come_and_go(int, char**) {
   const Burners burners(1);
   const std::string path = beside_this_program("libplugin.so");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs that mark regions (include/crosstalk/region.h) where one might think that nobody does.
+// Programs that mark regions (include/crosstalk/region.h) in unlikely places.
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <setjmp.h>
@@ -24,7 +24,7 @@ using namespace hostile;
 
 std::atomic<int> alarms{0};
 
-/// In a handler that interrupts marks, errno stays, and so does what they return to.
+/// In a handler that interrupts marks, errno stays, and so does the interrupted state.
 int in_handlers(int, char**) {
   struct sigaction action {};
   action.sa_handler = [](int) {

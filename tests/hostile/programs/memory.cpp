@@ -82,7 +82,7 @@ int allocate(int, char** argv) {
   return 0;
 }
 
-/// How much more can be mapped after a limit of the address space is set so far above what there is.
+/// Memory that can still be mapped after the address space limit is set to so much above the present use.
 int address_space_left(int, char**) {
   exchange(0.2);
   const rlimit limit{status_mib("VmSize") * mib + 100 * mib, RLIM_INFINITY};
@@ -111,7 +111,7 @@ int data_left(int, char**) {
   return 0;
 }
 
-/// All memory is locked, now and later; what that takes is what a small program takes. The limit of a plain user (8
+/// Locks all memory, present and future; the locked amount is that of a small program. The limit of a plain user (8
 /// MiB) has room for that.
 int lock_all(int, char**) {
   burn(0.2);
@@ -314,7 +314,7 @@ int truncated_file(int, char**) {
   return 0;
 }
 
-/// Many threads, and files that may have no more than some blocks: nobody's may.
+/// Many threads, and a file size limit of some blocks: no file exceeds it.
 int small_files(int, char**) {
   const Burners burners(2);
   for (int n = 0; n < 20; ++n) {
@@ -360,7 +360,7 @@ int heap_in_use(int, char**) {
   return 0;
 }
 
-/// The main stack's growth is limited to what the program has asked for.
+/// The main stack's growth is limited to the program's request.
 int small_stack(int, char**) {
   exchange(0.2);
   rlimit limit{};

@@ -43,7 +43,7 @@ int family(int, char**) {
   return 42;
 }
 
-/// The same, and what the id is: it is small in a namespace of processes.
+/// The same, with the id: it is small in a pid namespace.
 int numbered_family(int, char**) {
   say("id %d", getpid());
   return family(0, nullptr);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs that allow themselves few system calls from some moment on, by each way to say so, while their threads are
-// busy: whoever needs another one afterwards kills them.
+// Programs that restrict their system calls from some moment on, in each way, while their threads are busy: another
+// call afterwards kills them.
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>

@@ -213,7 +213,7 @@ std::string ignored_now() {
   return text;
 }
 
-/// Masks are what was asked for, in each thread, in handlers, after siglongjmp, and after an exec.
+/// Masks are as requested, in each thread, in handlers, after siglongjmp, and after an exec.
 int masks(int, char** argv) {
   if (argv[0] != nullptr) {
     say("after exec: %s, ignored %s", blocked_now().c_str(), ignored_now().c_str());

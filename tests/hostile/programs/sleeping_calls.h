@@ -26,7 +26,7 @@ int wait_all(const std::vector<Call>& calls, const std::function<void()>& before
 
 /// A time `limit` from now.
 timespec deadline(clockid_t clock);
-/// Does something when `limit` is over, in a thread that nobody joins.
+/// Runs `what` after the limit, in a thread that is not joined.
 void later(std::function<void()> what);
 
 /// -1 and errno for an error that is returned.
@@ -36,10 +36,10 @@ long direct_call(long number, long a = 0, long b = 0, long c = 0, long d = 0);
 
 /// One end of a pair of sockets whose other end is silent; time-outs are set.
 int silent_socket();
-/// A socket that nobody connects to; time-outs are set.
+/// Returns a socket without connections; time-outs are set.
 int listening_socket();
 void set_time_outs(int fd);
-/// Waits for a semaphore of System V that nobody gives: until the limit, or, without one, until it is removed.
+/// Waits for a System V semaphore that is never released: until the limit or, without one, until it is removed.
 long take_semaphore(const timespec* time_out);
 
 }  // namespace hostile

@@ -45,7 +45,7 @@ char* set_alternate(std::size_t bytes) {
   return static_cast<char*>(stack.ss_sp);
 }
 
-/// An alternate stack for each of two threads, which nobody uses, as a language's runtime sets it up in case.
+/// An unused alternate stack for each of two threads, as a language's runtime sets it up in case.
 int unused_alternate(int, char** argv) {
   const std::size_t bytes = std::stoul(argv[0]);
   std::vector<std::thread> threads;
@@ -277,7 +277,7 @@ int near_the_end(int, char** argv) {
   return 0;
 }
 
-/// A program without handlers may keep what it likes below its stack pointer: no signal will ever be delivered there.
+/// A program without handlers may store anything below its stack pointer: no signal will ever be delivered there.
 int below_the_red_zone(int, char**) {
   const Burners burners(1);
   char* low = between_guards(16384);
@@ -414,7 +414,7 @@ __attribute__((noinline)) void thread_from_below() {
   std::thread([] { burn(0.001); }).join();
 }
 
-/// A frame with a page that nobody may read, as of a coroutine's stack in a local array, above those that make threads.
+/// A frame with an unreadable page, like a coroutine's stack in a local array, above frames that make threads.
 int guard_page_in_a_frame(int, char**) {
   char room[4 * page];
   const std::uintptr_t first = (reinterpret_cast<std::uintptr_t>(room) + page - 1) / page * page;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that are cancelled, that end in odd ways, that were made by nobody's library, and what is done to all at
+// Threads that are cancelled, that end in odd ways, that were made without a library, and operations on all threads at
 // once.
 #include <dirent.h>
 #include <linux/perf_event.h>
@@ -48,7 +48,7 @@ void store_for_ever() {
     __atomic_store_n(&shared_line.words[1], n, __ATOMIC_RELAXED);
   }
 }
-// The compiler must not see that it throws nothing, for what is thrown through its caller is the cancellation.
+// The compiler must not see that it throws nothing, because the cancellation is thrown through its caller.
 void (*volatile store_for_ever_unseen)() = store_for_ever;
 
 /// Threads that are cancelled while they burn (asynchronously) or sleep (at cancellation points); handlers run, objects
@@ -112,7 +112,7 @@ int main_ends_raw(int, char**) {
   return 1;
 }
 
-/// All threads of the process change user: each is told by a signal of libc's.
+/// All threads of the process change user: libc signals each of them.
 int change_user(int, char**) {
   std::atomic<bool> over{false};
   std::atomic<int> wrong{0};
@@ -159,7 +159,7 @@ int raw_exits(int, char**) {
   return 0;
 }
 
-/// A holder of robust locks dies; the next one is told.
+/// A holder of robust locks dies; the next owner is told.
 int robust_locks(int, char**) {
   const Burners burners(1);
   pthread_mutexattr_t attributes;
@@ -373,8 +373,8 @@ int registers(int, char**) {
 std::atomic<int> rounds{0};
 pthread_key_t round_key;
 
-/// Thread-local objects are destroyed, and keys' destructors called again for what they have set, as often as libc
-/// says.
+/// Thread-local objects are destroyed, and destructors of keys are called again for newly set values, as often as libc
+/// specifies.
 int last_words(int, char**) {
   const Burners burners(1);
   require(pthread_key_create(&round_key,

@@ -29,7 +29,7 @@ using namespace hostile;
 /// The threads of a library's constructor (early_threads.cpp), which sleep all the time.
 extern "C" int early_threads_started();
 
-/// One timer a thread is what a profiler may take, and it is given back where the thread ends.
+/// A profiler may take one timer a thread, which must be deleted when the thread ends.
 void say_timers() { say("more timers than threads: %s", yes(timers_in_kernel() > threads_in_kernel())); }
 
 int early_threads(int, char**) {
@@ -157,8 +157,8 @@ void every_ms(int which, int ms) {
   require(setitimer(which, &every, nullptr) == 0, "setitimer");
 }
 
-/// Works until an interval timer of 10 ms has ticked 20 times. The kernel counts CPU time in ticks of its own here,
-/// which on a busy machine find a thread only now and then: so there is no more to be said of how long that takes.
+/// Works until an interval timer of 10 ms has ticked 20 times. The kernel counts CPU time in its own ticks here, which
+/// on a busy machine rarely hit a thread: so no duration is checked.
 int count_ticks(int which, int signal_number) {
   handle(signal_number, count_tick, SA_RESTART);
   exchange(0.1);
@@ -218,7 +218,7 @@ int cpu_limit(int, char**) {
 }
 
 std::atomic<int> thread_calls{0};
-/// A timer of each sort of notification and clock tells what it should.
+/// A timer of each kind of notification and clock notifies as specified.
 int own_timers(int, char**) {
   sigset_t blocked;
   sigemptyset(&blocked);
