@@ -16,7 +16,6 @@
 #include "attribution/code/function_code.h"
 #include "attribution/counters/counted_loops.h"
 #include "attribution/counts/communication_counts.h"
-#include "attribution/counts/trap_index.h"
 #include "attribution/estimate/communication.h"
 #include "attribution/estimate/estimator.h"
 #include "attribution/estimate/gain.h"
@@ -24,124 +23,28 @@
 #include "attribution/findings.h"
 #include "attribution/gain_limits.h"
 #include "attribution/jit_hint.h"
-#include "attribution/loops/called_loops.h"
-#include "attribution/loops/callers.h"
 #include "attribution/loops/code_time.h"
-#include "attribution/loops/loop_progress.h"
 #include "attribution/loops/loop_rates.h"
-#include "attribution/memory/memory_samples.h"
 #include "attribution/memory/memory_view.h"
 #include "attribution/model/sentences.h"
-#include "attribution/objects/code_at_samples.h"
 #include "attribution/objects/data_objects.h"
-#include "attribution/objects/near_callers.h"
-#include "attribution/objects/sampled_uses.h"
 #include "attribution/overview.h"
-#include "attribution/processor_times.h"
 #include "attribution/program/program_view.h"
 #include "attribution/program/symbolized_map.h"
 #include "attribution/samples/brief_threads.h"
 #include "attribution/samples/sample_digest.h"
 #include "attribution/samples/strata.h"
+#include "attribution/stages/sample_readers.h"
+#include "attribution/stages/trap_reading.h"
+#include "attribution/stages/watch_sight.h"
 #include "attribution/start_routines.h"
-#include "attribution/timeline/address_space.h"
-#include "attribution/timeline/ownership_timeline.h"
 #include "attribution/timeline/probe_effect.h"
 #include "attribution/timeline/probe_timeline.h"
-#include "attribution/timeline/third_parties.h"
-#include "attribution/watch_sight.h"
 #include "base/concurrently.h"
 #include "base/units.h"
 
 namespace crosstalk::attribution {
 namespace {
-
-/// True if another thread than the sampled one accessed the line.
-bool visited(const profile::WatchRow& watch, const OwnershipTimeline& timeline) {
-  return std::any_of(timeline.accesses.begin(), timeline.accesses.end(),
-                     [&](const AccessPoint& point) { return point.thread != watch.thread; });
-}
-
-/// The results of the traps.
-struct Told {
-  std::vector<OwnershipTimeline> timelines;  // by watch; what one without visitors saw is not kept
-  TrapIndex traps;
-};
-
-/// Reads the traps once, and keeps only the parts needed later: traps are most of the profile of a program that mainly
-/// communicates.
-Result<Told> tell(const profile::ProfileReader& profile, const ProgramView& view, StackTable& stacks) {
-  const AccessLookup lookup = [&](Moment moment, std::uint64_t ip) { return view.access_before(moment, ip); };
-  NearCallers near(view, stacks);
-  const CallersLookup callers = [&](const profile::TrapRow& trap) { return near.of(trap); };
-  const std::vector<profile::WatchRow>& watches = profile.watches();
-  Told told;
-  const auto restart = [&] {
-    told.timelines.assign(watches.size(), {});
-    told.traps = {};
-  };
-  restart();
-  const auto take = [&](std::size_t watch, std::span<const profile::TrapRow> traps) {
-    OwnershipTimeline timeline = ownership_timeline(watches[watch], traps, view.threads(), lookup, callers);
-    prefer_watched_stores(timeline.communications);
-    timeline.communications.shrink_to_fit();
-    timeline.invalidations.shrink_to_fit();
-    if (!visited(watches[watch], timeline)) {
-      std::vector<AccessPoint>().swap(timeline.accesses);
-    }
-    told.timelines[watch] = std::move(timeline);
-    told.traps.add(static_cast<std::uint32_t>(watch), traps);
-  };
-  if (auto read = profile.for_each_trapped_watch(take, restart); !read) {
-    return tl::unexpected<Error>(read.error());
-  }
-  told.traps.shrink();
-  return told;
-}
-
-/// Collects the lines with communication, the stacks of both sides, and those of the blocks there.
-void find_interesting(std::span<const OwnershipTimeline> timelines, const ProgramView& view, const BlockIndex& blocks,
-                      LineSet& lines, StackTable& stacks) {
-  for (const OwnershipTimeline& timeline : timelines) {
-    for (const SeenCommunication& seen : timeline.communications) {
-      for (const AccessPoint& point : {seen.producer, seen.consumer}) {
-        const Moment moment = view.moment(point.thread, point.time_ns);
-        lines.add(moment.process, point.line);
-        stacks.want(point.stack, point.thread, moment);
-        if (const auto* block = blocks.find(moment, point.line + point.bytes.first())) {
-          stacks.want(block->stack, moment);
-        }
-      }
-    }
-  }
-}
-
-/// The same for probes that may have seen a store; the samples tell who stored.
-void find_probed(std::span<const profile::WatchRow> watches, const ProgramView& view, const BlockIndex& blocks,
-                 LineSet& lines, StackTable& stacks) {
-  for (const profile::WatchRow& watch : watches) {
-    if (!may_have_seen_store(watch)) {
-      continue;
-    }
-    const Moment moment = view.moment(watch.thread, watch.time_ns);
-    lines.add(moment.process, watch.line);
-    stacks.want(watch.sample_stack, watch.thread, moment);
-    if (const auto* block = blocks.find(moment, watch.sample_address)) {
-      stacks.want(block->stack, moment);
-    }
-  }
-}
-
-/// Requests the stacks of threads that created threads: data that they share lie there.
-void want_creations(const profile::ProfileReader& profile, const ProgramView& view, StackTable& stacks) {
-  constexpr std::size_t most = 2000;  // of a program that makes threads all the time, some
-  const auto& creations = profile.thread_creations();
-  const std::size_t step = creations.size() / most + 1;
-  for (std::size_t i = 0; i < creations.size(); i += step) {
-    const profile::ThreadCreationRow& creation = creations[i];
-    stacks.want(creation.stack, creation.thread, view.moment(creation.thread, creation.time_ns));
-  }
-}
 
 /// Reads the requested stacks.
 Result<void> unwind(const profile::ProfileReader& profile, const ProgramView& view, StackTable& stacks) {
@@ -213,11 +116,6 @@ void forget_what_was_not_seen(const WatchSight& sight, Estimate& estimated) {
   }
 }
 
-/// True if watchpoints could show everything, by the recorder's self-test.
-bool could_watch(const profile::Session& session) {
-  return watch_sight(session, {}, 0).sees == WatchSight::Sees::everything;
-}
-
 /// The uses of objects without communication seen.
 std::vector<SampledUse> other_uses(std::vector<SampledUse> uses, const Communication& communication) {
   const auto seen = [&](const SampledUse& use) {
@@ -242,84 +140,6 @@ symbolizer::Options symbols_for(const profile::ProfileReader& profile, symbolize
   };
   return options;
 }
-
-/// The event that shares refer to if no sample represents time: the first one with samples.
-Result<std::optional<profile::EventId>> event_of_shares(const profile::ProfileReader& profile) {
-  const std::vector<profile::EventRow>& events = profile.events();
-  const bool timed = std::any_of(events.begin(), events.end(), [](const profile::EventRow& event) {
-    return event.unit == profile::WeightUnit::ns || event.unit == profile::WeightUnit::cycles;
-  });
-  std::optional<profile::EventId> first;
-  if (timed || events.empty() || !profile::is_imported(profile.session())) {
-    return first;
-  }
-  const auto look = [&](const profile::SampleRow& sample) {
-    if (sample.event.value != 0 && (!first || sample.event.value < first->value)) {
-      first = sample.event;
-    }
-  };
-  if (auto read = profile.for_each_sample(look, profile::SampleParts::accesses); !read) {
-    return tl::unexpected<Error>(read.error());
-  }
-  return first;
-}
-
-/// All consumers of the sample stream; each sample passes them once.
-struct SampleReaders {
-  SampleReaders(const profile::ProfileReader& profile, const ProgramView& view, const AddressSpaces& spaces,
-                std::span<const OwnershipTimeline> timelines, const LineSet& lines, Strata& strata,
-                std::span<const profile::WatchRow> trapless)
-      : progress(view),
-        called(view),
-        positions(view),
-        consumers(timelines),
-        stores(timelines, profile.threads()),
-        digest(profile.threads(), spaces, lines, strata),
-        instructions(view),
-        code(view),
-        probed(profile.watches(), profile.threads(), code),
-        telling(trapless, profile.threads(), code),
-        callers(view) {
-    if (!could_watch(profile.session())) {
-      uses.emplace(profile.threads(), code);
-    }
-  }
-
-  void add(const profile::SampleRow& sample, bool by_instruction, StackTable& stacks) {
-    if (by_instruction) {
-      instructions.add(sample);
-    }
-    digest.add(sample);
-    processors.add(sample);
-    progress->add(sample);
-    called->add(sample, stacks);
-    positions->add(sample);
-    consumers.add(sample);
-    stores.add(sample);
-    memory.add(sample);
-    probed.add(sample);
-    telling.add(sample);
-    if (uses) {
-      uses->add(sample);
-    }
-    callers.add(sample);
-  }
-
-  std::optional<LoopProgress> progress;  // a step a sample: gone when the loops have their rates
-  std::optional<CalledLoops> called;
-  std::optional<StreamSamples> positions;
-  ConsumerSamples consumers;
-  LineStores stores;
-  SampleDigest digest;
-  ProcessorTimes processors;
-  InstructionFigures instructions;
-  CodeAtSamples code;
-  ProbedLines probed;
-  TellingWatches telling;
-  std::optional<LineUses> uses;  // only if watches cannot tell
-  MemorySamples memory;
-  Callers callers;
-};
 
 /// One analysis. Each step needs the results of those before it.
 class Course {
@@ -365,7 +185,7 @@ class Course {
   Strata strata_;
   SharedIndex shared_;
   LineSet lines_;
-  Told told_;
+  TrapsRead traps_read_;
   std::size_t traps_ = 0;
   std::optional<SampleReaders> samples_;  // from read_samples() on
   std::vector<CodeTotal> code_totals_;
@@ -380,15 +200,12 @@ class Course {
 
 /// Reads the traps, and finds the lines and stacks to read for them.
 Result<void> Course::read_traps() {
-  Result<Told> told = tell(profile_, view_, stacks_);
-  if (!told) {
-    return tl::unexpected<Error>(told.error());
+  Result<TrapsRead> traps = attribution::read_traps(profile_, view_, blocks_, lines_, stacks_);
+  if (!traps) {
+    return tl::unexpected<Error>(traps.error());
   }
-  told_ = std::move(*told);
-  traps_ = told_.traps.size();
-  find_interesting(told_.timelines, view_, blocks_, lines_, stacks_);
-  find_probed(profile_.watches(), view_, blocks_, lines_, stacks_);
-  want_creations(profile_, view_, stacks_);
+  traps_read_ = std::move(*traps);
+  traps_ = traps_read_.traps.size();
   if (options_.start_routines) {
     starts_.want(profile_.watches(), stacks_);
   }
@@ -398,7 +215,7 @@ Result<void> Course::read_traps() {
 Result<void> Course::read_samples() {
   // A recording with a trap proves that watchpoints fire.
   const auto trapless = traps_ == 0 ? std::span(profile_.watches()) : std::span<const profile::WatchRow>();
-  samples_.emplace(profile_, view_, spaces_, told_.timelines, lines_, strata_, trapless);
+  samples_.emplace(profile_, view_, spaces_, traps_read_.timelines, lines_, strata_, trapless);
   const Result<std::optional<profile::EventId>> event = event_of_shares(profile_);
   if (!event) {
     return tl::unexpected<Error>(event.error());
@@ -423,8 +240,8 @@ Result<void> Course::read_samples() {
 
 Result<void> Course::find_producers_and_loops() {
   const auto find = [&] {
-    find_producers(profile_.watches(), told_.timelines, samples_->stores, profile_.threads());
-    tell_probes(profile_.watches(), told_.timelines, samples_->probed);
+    find_producers(profile_.watches(), traps_read_.timelines, samples_->stores, profile_.threads());
+    tell_probes(profile_.watches(), traps_read_.timelines, samples_->probed);
   };
   Result<void> found;
   concurrently(find, [&] {
@@ -483,11 +300,11 @@ Result<void> Course::estimate_costs() {
     if (probed) {
       return;
     }
-    counts_ = count_communications({profile_.watches(), told_.traps, told_.timelines, samples_->consumers,
+    counts_ = count_communications({profile_.watches(), traps_read_.traps, traps_read_.timelines, samples_->consumers,
                                     static_cast<double>(profile_.session().config.trap_cost_ns), profile_.threads()});
   };
   concurrently(count, [&] {
-    estimated_ = estimate(estimator_, WatchEvidence(profile_.watches(), told_.timelines, strata_), strata_);
+    estimated_ = estimate(estimator_, WatchEvidence(profile_.watches(), traps_read_.timelines, strata_), strata_);
     forget_what_was_not_seen(analysis_.sight, estimated_);
     estimated_.expansion.count_unknown =
         probed ? "a probe sees that a line is stored to, not how often" : why_no_counts(profile_.events());
@@ -496,9 +313,9 @@ Result<void> Course::estimate_costs() {
     filer.locate(estimated_.contributions, estimated_.expansion);
   });
   estimated_.expansion.counts = &counts_;
-  told_.traps = {};  // only counts need them
+  traps_read_.traps = {};  // only counts need them
   analysis_.communication =
-      filer.file({told_.timelines, estimated_.contributions, estimated_.expansion, sampled, options_.max_rows});
+      filer.file({traps_read_.timelines, estimated_.contributions, estimated_.expansion, sampled, options_.max_rows});
   if (samples_->uses) {
     const auto name_at = [&](ThreadId thread, std::uint64_t time_ns, std::uint64_t address) {
       return (*objects_)[objects_->resolve(thread, time_ns, address).object].name;
@@ -547,7 +364,7 @@ void Course::fill_sampling() {
                        {digest.samples(), digest.with_address(), digest.user_mode(), profile_.watches().size(), traps_,
                         time_.unknown_frames, digest.measured(), profile_.events()});
   analysis_.sampling.estimator = estimator_.name;
-  analysis_.sampling.unknown_writers = unknown_writers(profile_.watches(), told_.timelines);
+  analysis_.sampling.unknown_writers = unknown_writers(profile_.watches(), traps_read_.timelines);
 }
 
 void Course::fill_waits_and_regions() {
@@ -563,7 +380,7 @@ void Course::fill_waits_and_regions() {
 
 void Course::fill_warnings() {
   const SampleDigest& digest = samples_->digest;
-  const Defects defects = defects_of(told_.timelines, digest, strata_, code_);
+  const Defects defects = defects_of(traps_read_.timelines, digest, strata_, code_);
   fill_program(profile_, defects, analysis_);
   std::vector<Warning>& warnings = analysis_.warnings;
   warnings = warnings_of(profile_.session(), profile_.messages(), analysis_.sampling, analysis_.communication, defects);

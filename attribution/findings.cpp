@@ -14,7 +14,7 @@
 #include "attribution/objects/sharing_kind.h"
 #include "attribution/program/own_code.h"
 #include "attribution/program/program_view.h"
-#include "attribution/watch_sight.h"
+#include "attribution/stages/watch_sight.h"
 
 namespace crosstalk::attribution {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "attribution/watch_sight.h"
+#include "attribution/stages/watch_sight.h"
 #include "tests/simulation/run.h"
 
 namespace crosstalk::simulation::every_scenario_test {

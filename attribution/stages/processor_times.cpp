@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "attribution/processor_times.h"
+#include "attribution/stages/processor_times.h"
 
 #include "base/units.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "attribution/watch_sight.h"
+#include "attribution/stages/watch_sight.h"
 
 #include <algorithm>
 
