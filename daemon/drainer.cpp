@@ -55,8 +55,8 @@ void add_times(const std::optional<SchedulerTimes>& times, profile::ProcessorWai
 
 }  // namespace
 
-Drainer::Drainer(Arena& arena, RecordDecoder& interpreter, Ends ends)
-    : arena_(&arena), decoder_(&interpreter), ends_(ends), slots_(arena.slot_count()) {}
+Drainer::Drainer(Arena& arena, RecordDecoder& decoder, Ends ends)
+    : arena_(&arena), decoder_(&decoder), ends_(ends), slots_(arena.slot_count()) {}
 
 /// Returns false if its ring could not be mapped; the next pass tries again.
 bool Drainer::open(std::uint32_t index, std::uint64_t now_ns) {
@@ -169,7 +169,7 @@ void Drainer::interpret_batch() {
     }
     const profile::ParseOutcome outcome =
         profile::parse_records(batch.subspan(portion.begin, portion.end - portion.begin),
-                               [&](const profile::RecordView& record) { decoder_->interpret(portion.slot, record); });
+                               [&](const profile::RecordView& record) { decoder_->decode(portion.slot, record); });
     corruptions_ += outcome.corrupt ? 1 : 0;
   }
 }

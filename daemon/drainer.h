@@ -19,11 +19,11 @@ namespace crosstalk::daemon {
 /// reports it.
 enum class Ends { found, told };
 
-/// Moves records from the arena's rings to the interpreter, and manages the slots: opens new ones, and frees them when
+/// Moves records from the arena's rings to the decoder, and manages the slots: opens new ones, and frees them when
 /// their thread is gone. Not thread-safe.
 class Drainer {
  public:
-  Drainer(Arena& arena, RecordDecoder& interpreter, Ends ends = Ends::found);
+  Drainer(Arena& arena, RecordDecoder& decoder, Ends ends = Ends::found);
 
   struct Pass {
     std::uint64_t bytes = 0;    // drained
@@ -34,7 +34,7 @@ class Drainer {
   /// Frees the slots of threads that vanished silently. Takes some microseconds for each quiet slot; call it once a
   /// second.
   void find_lost_threads(std::uint64_t now_ns);
-  /// Updates the threads' totals in the interpreter.
+  /// Updates the threads' totals in the decoder.
   void read_totals(std::uint64_t now_ns);
   /// Closes all slots after the last pass, and leaves their contents.
   void finish(std::uint64_t now_ns);

@@ -3,7 +3,7 @@
 
 namespace crosstalk::daemon {
 
-void ProfileSink::heed(const Result<void>& result) {
+void ProfileSink::note_result(const Result<void>& result) {
   if (result) {
     return;
   }
@@ -18,12 +18,12 @@ void ProfileSink::heed(const Result<void>& result) {
 }
 
 void ProfileSink::count(const Result<void>& result, std::uint64_t& counter) {
-  heed(result);
+  note_result(result);
   counter += failing_ ? 0 : 1;
 }
 
 void ProfileSink::commit() {
-  heed(writer_.commit());
+  note_result(writer_.commit());
   if (!failing_) {
     stored_.samples += open_.samples;
     stored_.traps += open_.traps;

@@ -18,26 +18,26 @@ class ProfileSink final : public RowSink {
   ProfileSink(profile::ProfileWriter writer, std::function<void(const std::string&)> warn)
       : writer_(std::move(writer)), warn_(std::move(warn)) {}
 
-  void put(const profile::ProcessRow& row) override { heed(writer_.put(row)); }
-  void put(const profile::ThreadRow& row) override { heed(writer_.put(row)); }
-  void put(const profile::ModuleRow& row) override { heed(writer_.put(row)); }
+  void put(const profile::ProcessRow& row) override { note_result(writer_.put(row)); }
+  void put(const profile::ThreadRow& row) override { note_result(writer_.put(row)); }
+  void put(const profile::ModuleRow& row) override { note_result(writer_.put(row)); }
   void put(const profile::SampleRow& row) override { count(writer_.put(row), open_.samples); }
-  void put(const profile::WatchRow& row) override { heed(writer_.put(row)); }
+  void put(const profile::WatchRow& row) override { note_result(writer_.put(row)); }
   void put(const profile::TrapRow& row) override { count(writer_.put(row), open_.traps); }
-  void put(const profile::BlockRow& row) override { heed(writer_.put(row)); }
-  void put(const profile::SharedMappingRow& row) override { heed(writer_.put(row)); }
-  void put(const profile::ThreadCreationRow& row) override { heed(writer_.put(row)); }
-  void put(const profile::ThreadWaitRow& row) override { heed(writer_.put(row)); }
-  void put(const profile::RegionRow& row) override { heed(writer_.put(row)); }
-  void put(const profile::ThreadRegionRow& row) override { heed(writer_.put(row)); }
-  void put(const profile::LookaheadRow& row) override { heed(writer_.put(row)); }
-  void put(const profile::CounterRow& row) { heed(writer_.put(row)); }
-  void put(const profile::ReadingRow& row) override { heed(writer_.put(row)); }
-  void put(const profile::StackRow& row) override { heed(writer_.put(row)); }
-  void put(const profile::MessageRow& row) override { heed(writer_.put(row)); }
-  void put(const profile::EventRow& row) { heed(writer_.put(row)); }
-  void put(const profile::KeptFileRow& row) { heed(writer_.put(row)); }
-  void put(const profile::Session& session) { heed(writer_.put(session)); }
+  void put(const profile::BlockRow& row) override { note_result(writer_.put(row)); }
+  void put(const profile::SharedMappingRow& row) override { note_result(writer_.put(row)); }
+  void put(const profile::ThreadCreationRow& row) override { note_result(writer_.put(row)); }
+  void put(const profile::ThreadWaitRow& row) override { note_result(writer_.put(row)); }
+  void put(const profile::RegionRow& row) override { note_result(writer_.put(row)); }
+  void put(const profile::ThreadRegionRow& row) override { note_result(writer_.put(row)); }
+  void put(const profile::LookaheadRow& row) override { note_result(writer_.put(row)); }
+  void put(const profile::CounterRow& row) { note_result(writer_.put(row)); }
+  void put(const profile::ReadingRow& row) override { note_result(writer_.put(row)); }
+  void put(const profile::StackRow& row) override { note_result(writer_.put(row)); }
+  void put(const profile::MessageRow& row) override { note_result(writer_.put(row)); }
+  void put(const profile::EventRow& row) { note_result(writer_.put(row)); }
+  void put(const profile::KeptFileRow& row) { note_result(writer_.put(row)); }
+  void put(const profile::Session& session) { note_result(writer_.put(session)); }
 
   void commit();
   /// Leaves one file. Call it after the last commit.
@@ -59,7 +59,7 @@ class ProfileSink final : public RowSink {
   }
 
  private:
-  void heed(const Result<void>& result);
+  void note_result(const Result<void>& result);
   void count(const Result<void>& result, std::uint64_t& counter);
 
   profile::ProfileWriter writer_;

@@ -21,7 +21,7 @@
 namespace crosstalk::daemon {
 
 /// Interprets the records of all slots. For each pass over the rings, call open_slot() for slots that went live;
-/// announce() for every record of the pass; then interpret() for every record, slot by slot; then close_slot() for
+/// announce() for every record of the pass; then decode() for every record, slot by slot; then close_slot() for
 /// slots whose thread is gone. Not thread-safe.
 class RecordDecoder {
  public:
@@ -31,11 +31,11 @@ class RecordDecoder {
 
   void open_slot(std::uint32_t slot, std::int32_t pid, std::int32_t tid, std::uint64_t now_ns);
   /// Takes process_start records, which other records of the pass may need; ignores the rest. They take effect in order
-  /// of time at the next interpret(): a pass may hold several of one pid, and a parent's beside its child's, in slots
+  /// of time at the next decode(): a pass may hold several of one pid, and a parent's beside its child's, in slots
   /// of any order.
   void announce(std::uint32_t slot, const profile::RecordView& record);
   /// Interprets a record. Drops an impossible one and counts it in malformed().
-  void interpret(std::uint32_t slot, const profile::RecordView& record);
+  void decode(std::uint32_t slot, const profile::RecordView& record);
   /// Takes over the slot's counters. After an exec they continue from the former program's; until the former slot's
   /// final counts are known, the new thread's totals stay as they are.
   void update_totals(std::uint32_t slot, SlotTotals totals);
@@ -103,7 +103,7 @@ class RecordDecoder {
     profile::ProcessStart start;
     std::string executable, command;
   };
-  void heed_announcements();
+  void handle_announcements();
   ThreadId thread_of(Slot& slot, std::uint64_t time_ns);
   ProcessId process_of(Slot& slot, std::uint64_t time_ns);
   void settle_process(Slot& slot);
@@ -112,21 +112,21 @@ class RecordDecoder {
   [[nodiscard]] std::string said_in(const Slot& slot, std::string text) const;
   StackId put_stack(const Registers& registers, std::span<const std::byte> bytes);
 
-  void take(Slot& slot, const profile::RecordView& view, const profile::ThreadStart& record);
-  void take(Slot& slot, const profile::ThreadEnd& record);
-  void take(Slot& slot, const profile::ProcessEnd& record);
-  bool take(Slot& slot, const profile::RecordView& view, const profile::ModuleLoad& record);
-  void take(Slot& slot, const profile::ModuleUnload& record);
-  bool take(Slot& slot, const profile::RecordView& view, const profile::Sample& record);
-  bool take(Slot& slot, const profile::WatchOpen& record);
-  bool take(Slot& slot, const profile::LineProbe& record);
-  bool take(Slot& slot, const profile::RecordView& view, const profile::WatchTrap& record);
-  bool take(Slot& slot, const profile::Block& record);
-  bool take(Slot& slot, const profile::RecordView& view, const profile::SharedMapping& record);
-  bool take(Slot& slot, const profile::RecordView& view, const profile::Lookahead& record);
-  bool take(Slot& slot, const profile::RecordView& view, const profile::ThreadCreation& record);
-  bool take(Slot& slot, const profile::RecordView& view, const profile::CounterReading& record);
-  void take(Slot& slot, const profile::RecordView& view, const profile::Message& record);
+  void handle(Slot& slot, const profile::RecordView& view, const profile::ThreadStart& record);
+  void handle(Slot& slot, const profile::ThreadEnd& record);
+  void handle(Slot& slot, const profile::ProcessEnd& record);
+  bool handle(Slot& slot, const profile::RecordView& view, const profile::ModuleLoad& record);
+  void handle(Slot& slot, const profile::ModuleUnload& record);
+  bool handle(Slot& slot, const profile::RecordView& view, const profile::Sample& record);
+  bool handle(Slot& slot, const profile::WatchOpen& record);
+  bool handle(Slot& slot, const profile::LineProbe& record);
+  bool handle(Slot& slot, const profile::RecordView& view, const profile::WatchTrap& record);
+  bool handle(Slot& slot, const profile::Block& record);
+  bool handle(Slot& slot, const profile::RecordView& view, const profile::SharedMapping& record);
+  bool handle(Slot& slot, const profile::RecordView& view, const profile::Lookahead& record);
+  bool handle(Slot& slot, const profile::RecordView& view, const profile::ThreadCreation& record);
+  bool handle(Slot& slot, const profile::RecordView& view, const profile::CounterReading& record);
+  void handle(Slot& slot, const profile::RecordView& view, const profile::Message& record);
   bool dispatch(Slot& slot, const profile::RecordView& record);
 
   RowSink* sink_;

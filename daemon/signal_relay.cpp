@@ -46,7 +46,7 @@ bool SignalRelay::reached_group(const Undecided& undecided, const std::optional<
   const auto number = static_cast<std::size_t>(arrival.signal);
   const std::uint64_t seen_ns = (*witnessed)[number];
   // An arrival that is already matched may stand for two that the kernel merged.
-  return seen_ns + (seen_ns > heeded_[number] ? longest_delay_ns : patience_ns) > undecided.arrived_ns;
+  return seen_ns + (seen_ns > witnessed_[number] ? longest_delay_ns : patience_ns) > undecided.arrived_ns;
 }
 
 std::vector<SignalWatch::Arrival> SignalRelay::to_be_sent(const std::vector<Arrival>& arrived, std::uint64_t now_ns) {
@@ -62,7 +62,7 @@ std::vector<SignalWatch::Arrival> SignalRelay::to_be_sent(const std::vector<Arri
   }
   const std::optional<WitnessedTimes> witnessed = witness_ ? witness_->ask() : std::nullopt;
   std::erase_if(undecided_, [&](const Undecided& undecided) { return reached_group(undecided, witnessed); });
-  heeded_ = witnessed.value_or(heeded_);
+  witnessed_ = witnessed.value_or(witnessed_);
   std::vector<Arrival> due;
   std::erase_if(undecided_, [&](const Undecided& undecided) {
     if (undecided.due_ns > now_ns) {

@@ -95,7 +95,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       std::abort();
     }
     profile::parse_records(batch, [&](const profile::RecordView& record) { interpreter.announce(0, record); });
-    profile::parse_records(batch, [&](const profile::RecordView& record) { interpreter.interpret(0, record); });
+    profile::parse_records(batch, [&](const profile::RecordView& record) { interpreter.decode(0, record); });
     if (step % 5 == 0) {
       interpreter.flush(head);
     }

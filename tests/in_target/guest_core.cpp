@@ -29,7 +29,7 @@ constinit profile::SessionConfig config;
 constinit std::atomic<bool> running{false};
 constinit std::int32_t pid = 0;
 constinit std::atomic<int> counts[guest_events] = {};
-constinit GuestModule modules[512] = {};
+constinit GuestModule known_modules[512] = {};
 constinit std::atomic<unsigned> module_count{0};
 
 void count(GuestEvent event) { counts[event].fetch_add(1); }
@@ -126,7 +126,7 @@ bool emit(const void* fixed, std::size_t /*fixed_bytes*/, const void* tail, std:
   if (header.type == profile::RecordType::module_load) {
     profile::ModuleLoad load;
     memcpy(&load, fixed, sizeof(load));
-    GuestModule& m = modules[module_count.load()];
+    GuestModule& m = known_modules[module_count.load()];
     const std::size_t length = tail_bytes < sizeof(m.path) ? tail_bytes : 0;
     memcpy(m.path, tail, length);
     m.path[length] = 0;
@@ -143,7 +143,7 @@ bool emit(const void* fixed, std::size_t /*fixed_bytes*/, const void* tail, std:
     profile::ModuleUnload unload;
     memcpy(&unload, fixed, sizeof(unload));
     for (unsigned i = 0; i < module_count.load(); ++i) {
-      modules[i].unloaded |= modules[i].begin == unload.begin ? 1 : 0;
+      known_modules[i].unloaded |= known_modules[i].begin == unload.begin ? 1 : 0;
     }
   }
   return true;
@@ -186,7 +186,7 @@ SHOWN int guest_module(unsigned index, GuestModule* out) {
   if (index >= module_count.load()) {
     return 0;
   }
-  *out = modules[index];
+  *out = known_modules[index];
   return 1;
 }
 SHOWN void guest_note_code(const void* address) { note_code_address(reinterpret_cast<std::uint64_t>(address)); }
