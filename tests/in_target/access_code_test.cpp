@@ -166,7 +166,7 @@ TEST(AccessCache, WritersAtOnceNeverMixEntries) {
   EXPECT_GT(seen, 0U);
 }
 
-// Moves between registers whose codes differ in the same bits as the addresses that they lie at.
+// Register moves whose codes differ in the same bits as their addresses.
 TEST(AccessCache, OtherCodeAtAnotherAddressIsNotTakenForIt) {
   static constexpr std::uint8_t between_registers = 0xc0;
   const CodeReader reader{nullptr,

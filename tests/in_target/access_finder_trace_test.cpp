@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Holds the finder against the truth at every instruction of real functions: what did the thread access last, what
-// will it access next?
+// Compares the finder with the truth at every instruction of real functions: the thread's last access, and its next
+// one.
 #include <gtest/gtest.h>
 
 #include <cstdio>

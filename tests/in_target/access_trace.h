@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a function in a child, one instruction at a time, and says what each instruction accessed: the truth that
-// the access finder is held against. It decodes with Zydis and computes addresses with Zydis, not with our code.
+// Runs a function in a child, one instruction at a time, and reports the accesses of each: the truth for the access
+// finder. It decodes and computes addresses with Zydis, not with our code.
 #pragma once
 
 #include <sys/types.h>

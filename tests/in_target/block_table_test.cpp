@@ -131,7 +131,7 @@ TEST(BlockTable, AReaderNeverSeesAMixture) {
   }
   std::uint64_t found = 0;
   std::uint64_t mixed = 0;
-  // Writers without pause leave few moments in which an entry is whole: at least so many are waited for.
+  // Writers without pause leave few moments in which an entry is whole: wait for this number of them.
   constexpr std::uint64_t wanted = 200;
   for (int i = 0; i < 2'000'000 || (found <= wanted && i < 500'000'000); ++i) {
     BlockInfo info;
@@ -148,8 +148,8 @@ TEST(BlockTable, AReaderNeverSeesAMixture) {
   EXPECT_GT(found, wanted);
 }
 
-// In a process whose first table is in use: is a block still named after threads with heaps of their own have begun at
-// once, of which one replaces the table and the others allocate meanwhile?
+// In a process whose first table is in use: tests that a block is still named after threads with heaps of their own
+// have begun at once, while one replaces the table and the others allocate.
 bool keeps_its_name_while_threads_begin() {
   constexpr std::uint64_t early = 0x55'1238'5040;  // shares places with others' blocks in the first table only
   constexpr std::uint64_t ranges = 0x7f00'0000'0000;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tests' guest is a preloaded library of the real interposed functions around a core that observes nothing
-// and writes down what it is told. The programs under test ask it through these functions.
+// The tests' guest is a preloaded library of the real interposed functions around a core that observes nothing and
+// records the calls. The programs under test query it through these functions.
 #pragma once
 
 #include <dlfcn.h>

@@ -29,7 +29,7 @@ long open_null() { return open("/dev/null", O_RDONLY | O_CLOEXEC); }
 long open_null_hidden() {
   return open_hidden([] { return open_null(); });
 }
-/// Opens files until only so many numbers are free.
+/// Opens files until `free` numbers are left.
 void leave(rlim_t free) {
   const rlim_t soft = limit_now().rlim_cur;
   rlim_t open_now = 0;
@@ -43,7 +43,7 @@ void leave(rlim_t free) {
   }
 }
 
-/// Runs in a child that observes itself; its result is what did not hold, 0 if all did.
+/// Runs in a child that observes itself; returns the number of the failed check, 0 if all hold.
 template <class Body>
 int wrong_in_child(Body body) {
   std::fflush(nullptr);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A cached entry must answer what would have been found without it: asked at every instruction of real functions, as
-// they enter and leave their loops, and on code that is written over. Exactly so where only the code decides; where
-// execution may also come by a jump from afar, a wrong answer is found out by an audit.
+// A cached entry must give the same answer as without it: tested at every instruction of real functions, as they enter
+// and leave their loops, and on rewritten code. The answer is exact if only the code decides; if execution may also
+// come by a jump from afar, an audit finds wrong answers.
 #include "collectors/in_target/access/inline_cache.h"
 
 #include <gtest/gtest.h>

@@ -63,7 +63,7 @@ class InspectionTest : public ::testing::Test {
   std::vector<std::thread> threads_;
 };
 
-// The kernel may have a signal of a closed event for it that nobody sees.
+// The kernel may hold an unseen signal of a closed event for it.
 TEST_F(InspectionTest, ARunnableThreadMustHaveRunSinceEventsWereClosed) {
   std::thread& runner = add_runner();
   EXPECT_EQ(inspection_.go_on(Events::open, any_time), Found::nobody_inside);

@@ -91,7 +91,7 @@ TEST(LeftOut, ThreadsDoNotTouchTheirNeighboursBits) {
   EXPECT_EQ(wrong, 0);
 }
 
-/// An allocator that gives memory away at random, while the threshold rises and falls: what is named is what lives.
+/// An allocator that frees memory at random, while the threshold rises and falls: named blocks are alive.
 TEST(LeftOut, TheTableNamesNoBlockThatIsGone) {
   constexpr std::uint64_t arena = 0x50'0000'0000;
   constexpr std::uint64_t arena_bytes = 1U << 20U;

@@ -54,7 +54,7 @@ class LookaheadSampling : public testing::Test {
     seen.registers[Register::rsp] = reinterpret_cast<std::uint64_t>(&seen);
     return seen;
   }
-  /// The lookaheads that were made at so many samples.
+  /// Returns the number of lookaheads in `samples` samples.
   std::uint32_t made(std::uint32_t samples, std::size_t loop) {
     std::uint32_t count = 0;
     for (std::uint32_t i = 0; i < samples; ++i) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks held against single-stepped functions: what a walk says that a thread will execute, it must then execute. And
-// on code made for it: where walks begin to count, and why they end.
+// Compares lookaheads with single-stepped functions: the thread must execute the predicted instructions. Also tests, on
+// code made for it, where lookaheads begin to count and why they end.
 #include "collectors/in_target/access/lookahead.h"
 
 #include <gtest/gtest.h>

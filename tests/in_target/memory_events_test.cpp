@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The events that a thread samples itself by, with one that every machine has: the kernel's own of page faults, whose
-// samples have an address and whose number is known.
+// The events that a thread samples itself by, with one of every machine: the kernel's page faults, whose samples have
+// an address and whose number is known.
 #include "collectors/in_target/sampling/memory_events.h"
 
 #include <fcntl.h>
@@ -201,8 +201,8 @@ TEST_F(MemoryEventsTest, AForkedChildForgetsItsParents) {
   int status = -1;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
-  // The parent's event counts on. A fork makes each page that is written to next fault once more: so many at once fill
-  // the ring, and the kernel lets an event rest that fires too often.
+  // The parent's event counts on. After a fork each written page faults once more: many at once fill the ring, and the
+  // kernel throttles an event that fires too often.
   constexpr int tries = 100;
   std::size_t here = 0;
   for (int i = 0; i < tries && here != pages; ++i) {

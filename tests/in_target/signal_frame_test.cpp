@@ -85,7 +85,7 @@ TEST(FramePlace, HasNoRoomOnAStackThatIsTooSmall) {
   EXPECT_TRUE(frame_place({0x10000, 2048, 0}, false, elsewhere, state_bytes).fits);
 }
 
-// The kernel's own frames, compared with what the functions say of them.
+// The kernel's own frames, compared with the functions' answers about them.
 
 const SignalFrame* seen_frame = nullptr;
 FramePlace expected;

@@ -28,7 +28,7 @@ constexpr std::uint64_t soon_ns = 5'000'000;  // more than a tick
 constexpr std::uint64_t never_ns = 3'600'000'000'000;
 constexpr std::uint64_t clock_signal_bit = std::uint64_t{1} << (clock_signal - 1);
 
-/// The clock signal of the calling thread waits to be fetched: libc lets nobody block it, the kernel does.
+/// Holds the calling thread's clock signal pending: libc does not allow blocking it, but the kernel does.
 class HeldSignals {
  public:
   HeldSignals() { system_call(SYS_rt_sigprocmask, SIG_BLOCK, &clock_signal_bit, &before_, sizeof before_); }
@@ -110,7 +110,7 @@ class Lowered {
   rlimit before_{};
 };
 
-/// RLIMIT_SIGPENDING that leaves so many beside those that the user has queued now.
+/// Returns the RLIMIT_SIGPENDING that leaves `count` signals beside those that the user has queued now.
 rlim_t free_beside_queued(rlim_t count) {
   TaskStatus status;
   EXPECT_TRUE(read_task_status(0, status));

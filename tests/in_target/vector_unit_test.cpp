@@ -46,7 +46,7 @@ class Random {
   std::uint64_t word() { return engine_(); }
   bool one_in(unsigned n) { return below(n) == 0; }
 
-  /// A number of so many bytes, often one that is treated apart.
+  /// Returns a number of `bytes` bytes, often a special one.
   std::uint64_t number(unsigned bytes) {
     static constexpr std::uint64_t doubles[] = {
         0x0000000000000000, 0x8000000000000000, 0x3ff0000000000000, 0xbff0000000000000, 0x7ff0000000000000,
@@ -192,7 +192,7 @@ class Comparison {
   explicit Comparison(unsigned seed)
       : random_(seed), encoding_(random_), processor_(in_target::find_processor_features()) {}
 
-  /// Until so many instructions have been compared. `traps`: with exceptions that raise signals, too.
+  /// Compares `wanted` instructions. `traps`: with exceptions that raise signals, too.
   void run(std::size_t wanted, bool some_unknown, bool traps);
   void expect_right() const {
     for (const auto& [code, times] : wrong_) {

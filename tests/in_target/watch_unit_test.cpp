@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The watch unit driven step by step: who is armed for what, and what it does where the kernel or the program refuses.
+// The watch unit driven step by step: the armed threads, and its behaviour if the kernel or the program refuses.
 #include "collectors/in_target/watch/watch_unit.h"
 
 #include <gtest/gtest.h>
@@ -293,7 +293,7 @@ TEST_F(WatchUnitTest, WhatTheFirstThreadIsRefusedOthersMayHave) {
   kernel_.watch.attend(*thread_[2]);
   EXPECT_EQ(thread_[2]->watch_events.load(), 4U);
   EXPECT_EQ(kernel_.watch.slots(), 2U);
-  // A thread with two registers watches what it explores in the slot that it has.
+  // A thread with two registers watches the explored line in its own slot.
   ASSERT_TRUE(open(0, false));
   EXPECT_EQ(access(2, true), 1U);
   EXPECT_FALSE(kernel_.watch.has_room(*thread_[0], false, 2000));
@@ -364,8 +364,8 @@ TEST_F(WatchUnitTest, NoEventIsOpenWhileWatchingRestsButThoseOfAnOpenWatch) {
   EXPECT_EQ(mode(0), WatchMode::write_only);
 }
 
-// A thread's trap handler moves an event that another thread dismisses at that moment. The thread is charged for what
-// is noted as armed, so what is closed must be noted as off, whoever comes last.
+// A thread's trap handler moves an event that another thread dismisses at that moment. The thread is charged for events
+// noted as armed, so a closed event must be noted as off in any order.
 class DismissedEventTest : public WatchUnitTest {
  protected:
   void open_on_demand() {

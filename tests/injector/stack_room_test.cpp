@@ -15,7 +15,7 @@
 namespace crosstalk::injector::stack_room_test {
 namespace {
 
-/// Runs `body` for ever in a child, on a stack of `bytes` with a guard page below it, and says what is found there.
+/// Runs `body` for ever in a child, on a stack of `bytes` with a guard page below it, and returns the finding there.
 std::string found_on_a_stack_of(std::size_t bytes, void (*body)()) {
   const pid_t child = ::fork();
   if (child == 0) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// exec_program observed|unobserved: starts itself in every way there is, with an environment that lost
-// (or kept) what makes children observed, and expects them to be what the argument says.
-// exec_program show: its exit status says whether it is (3) or is not (0); 4: SIGTRAP is blocked, 8: ignored, 16: the
-// environment shows what makes it observed.
+// exec_program observed|unobserved: starts itself in every way, with an environment that lost (or kept) the variables
+// that make children observed, and checks that they are as the argument says. exec_program show: its exit status tells
+// if it is observed (3) or not (0); 4: SIGTRAP is blocked, 8: ignored, 16: the environment shows these variables.
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>

@@ -152,7 +152,7 @@ void mappings() {
   CHECK(find(reserved, &found) == 0 || found.begin != reinterpret_cast<std::uint64_t>(reserved));
 }
 
-/// Neighbours of one size are told apart, and the newest owner of memory is named.
+/// Neighbours of one size stay distinct, and the newest owner of memory is named.
 void many() {
   std::vector<char*> blocks;
   blocks.reserve(2000);
@@ -170,7 +170,7 @@ void many() {
 }
 
 /// Blocks of many threads, each in an arena of its own, are all found once the full table is in use. A second arena
-/// brings it into use; what is allocated at that moment may be lost.
+/// brings it into use; blocks that are allocated at that moment may be lost.
 void threads() {
   std::thread([] { free(malloc(100)); }).join();
   std::vector<std::thread> all;

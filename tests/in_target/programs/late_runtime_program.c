@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A C program whose plugin brings the C++ runtime, in a scope of its own: `new` finds the real one there.
+// A C program whose plugin loads the C++ runtime in a scope of its own: `new` finds the real one there.
 #include <dlfcn.h>
 #include <stdio.h>
 

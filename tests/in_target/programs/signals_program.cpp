@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The target may do to signals what it likes: it sees its wishes, the kernel keeps ours.
+// The target may do anything to signals: it sees its own settings, the kernel keeps ours.
 #include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -142,7 +142,7 @@ void masks_of_threads() {
   CHECK(pthread_create(&thread, nullptr, in_a_thread, &shadow) == 0);
   CHECK(pthread_join(thread, nullptr) == 0);
   CHECK(pthread_sigmask(SIG_SETMASK, &before, nullptr) == 0);
-  // Blocked where nobody filtered: adopted.
+  // Blocked outside of our filter: adopted.
   const std::uint64_t word = ours;
   syscall(SYS_rt_sigprocmask, SIG_BLOCK, &word, nullptr, 8);
   CHECK((kernel_mask() & ours) == ours);

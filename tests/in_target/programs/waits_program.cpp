@@ -138,7 +138,7 @@ void* wait_for_semaphore(void*) {
   return nullptr;
 }
 
-/// Points of cancellation stay what they are, and mutexes are had by the handlers.
+/// Cancellation points stay the same, and cleanup handlers own the mutexes.
 void cancellation() {
   sem_init(&empty, 0, 0);
   for (void* (*routine)(void*) : {wait_for_condition, wait_for_semaphore}) {

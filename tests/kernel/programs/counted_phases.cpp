@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops that say of themselves, in register r15, what an emulated unit is to count in them (modules/emulated_pmu,
-// counting.c): one that computes, one that waits for memory, in turns that are long beside a sampling period; and a
-// third whose visits are short. Prints what is true of each.
+// Loops that tell an emulated unit, in register r15, what to count in them (modules/emulated_pmu, counting.c): one that
+// computes, one that waits for memory, in turns that are long beside a sampling period; and a third whose visits are
+// short. Prints the truth of each.
 //
 //   counted_phases [seconds=12]
 #include <chrono>

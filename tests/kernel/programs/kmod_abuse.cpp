@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contexts used in ways that nobody meant: mappings moved, cut, handed on and kept; signals that are not taken; set-ups
-// that fail half way, ten thousand times; threads that switch, map and close each other's. As root, in a guest.
+// Contexts in unintended uses: mappings moved, cut, handed on and kept; signals that are not taken; set-ups that fail
+// half way, ten thousand times; threads that switch, map and close each other's. As root, in a guest.
 #include <sys/resource.h>
 
 #include <array>
@@ -163,7 +163,7 @@ void open_and_fail(int round) {
   CHECK_EQUAL(second.setup(setup), EINVAL);
 }
 
-/// Ten thousand times; then the user's share is whole, and the kernel's memory what it was.
+/// Ten thousand times; afterwards the user's share is whole, and the kernel's memory as before.
 void leaks() {
   const long pinned = kilobytes("/proc/self/status", "VmPin");
   for (int round = 0; round < 1'000; ++round) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A context of /dev/crosstalk_ibs, and what the checks of the module share. Checks print what failed; a program's exit
-// status says whether anything did.
+// A context of /dev/crosstalk_ibs, and the common checks of the module. Checks print their failures; a program's exit
+// status tells if any check failed.
 #pragma once
 
 #include <fcntl.h>
@@ -126,8 +126,8 @@ inline double seconds_of(clockid_t clock) {
 
 inline pid_t thread_id() { return static_cast<pid_t>(syscall(SYS_gettid)); }
 
-/// An emulator takes interrupts at the first instruction of a block of code, so that is what is sampled of this loop:
-/// the store at its head.
+/// An emulator takes interrupts at the first instruction of a block of code, so samples of this loop are at the store
+/// at its head.
 [[gnu::noinline]] inline void store_often(volatile std::uint64_t* word, std::uint64_t times) {
   asm volatile(
       "1: movq %%rax, (%0)\n\t"

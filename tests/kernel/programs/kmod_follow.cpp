@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contexts of threads of other processes: whom they may be of, what they say, and how they end; and periods that are
-// changed while they run.
+// Contexts of threads of other processes: the permitted ones, their samples, and their ends; and periods that change
+// while they run.
 #include <algorithm>
 #include <csignal>
 #include <thread>
@@ -166,7 +166,7 @@ void refusals() {
   close(path_only);
 }
 
-/// After execve() the thread has memory that nobody has granted.
+/// After execve() the thread has memory that was not granted.
 void executed() {
   int gate[2];
   CHECK_EQUAL(error_of(pipe(gate)), 0);
@@ -203,7 +203,7 @@ void executed() {
   close(gate[1]);
 }
 
-/// As a user: what he may follow, and what not. `granted` was opened by root.
+/// As a user: threads that he may follow, and others. `granted` was opened by root.
 void follow_as_user(pid_t roots, int granted) {
   CHECK_EQUAL(error_of(setgid(65534)), 0);
   CHECK_EQUAL(error_of(setuid(65534)), 0);

@@ -25,7 +25,7 @@ alignas(64) std::uint64_t the_word = 0;
   }
 }
 
-/// A child that stores, until it is told by a byte to execute this program anew, which then stores for ever.
+/// A child that stores until a byte tells it to execute this program anew, which then stores for ever.
 class Executing {
  public:
   Executing() {
@@ -236,7 +236,7 @@ void user_namespace() {
   });
 }
 
-/// One that has ended and that nobody has waited for.
+/// An ended process that has not been waited for.
 void ended_process() {
   const pid_t child = fork();
   if (child == 0) {

@@ -28,7 +28,7 @@ inline int exit_status_of(pid_t child) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
 }
 
-/// Lets nobody (see as_nobody) open the device, and makes perf_event_paranoid the usual 2.
+/// Allows user nobody (see as_nobody) to open the device, and sets perf_event_paranoid to the usual 2.
 inline void open_to_nobody() {
   FILE* file = std::fopen("/proc/sys/kernel/perf_event_paranoid", "w");
   CHECK(file != nullptr && std::fprintf(file, "2") > 0 && std::fclose(file) == 0);

@@ -168,7 +168,7 @@ void full_ring() {
   CHECK_EQUAL(context.ring()->lost, context.status().lost);
   const Samples newer = context.drain();
   if (CHECK(!oldest.empty() && !newer.empty())) {
-    // The newest were dropped: what was kept is in one piece, and the gap is before what came after it was read.
+    // The newest were dropped: the kept ones are contiguous, and the gap is before the samples after the read.
     CHECK(newer.front().time - oldest.back().time > 100 * (setup.period - setup.random));
     CHECK(newer.front().time - oldest.back().time > oldest.back().time - oldest.front().time);
   }
@@ -401,8 +401,8 @@ void run_on(int cpu) {
   CHECK_EQUAL(error_of(sched_setaffinity(0, sizeof(set), &set)), 0);
 }
 
-/// perf's own timer on the calling thread, an hrtimer as the module's: it counts what a thread's share of the CPU is
-/// worth, also where the host lets the guest's interrupts wait.
+/// perf's own timer on the calling thread, an hrtimer as the module's: it measures the thread's share of the CPU, even
+/// if the host delays the guest's interrupts.
 class Reference {
  public:
   explicit Reference(std::uint64_t period) {

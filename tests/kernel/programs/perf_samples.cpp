@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Samples a thread of its own, whose instructions and their accesses are known, by an event that it is told, and prints
-// every sample's fields as JSON: what tests of an emulated unit compare with what is known. It goes on until the thread
-// has so many samples, since a guest may be slow, or a minute has passed.
+// Samples a thread of its own, whose instructions and accesses are known, by the given event, and prints every sample's
+// fields as JSON, for comparison in tests of an emulated unit. It goes on until the thread has enough samples, since a
+// guest may be slow, or a minute has passed.
 //
 //   perf_samples unit=ibs_op config=524288 period=262144 each_cpu=1 raw=1 [config1=N] [precise=N] [exclude_kernel=1]
 //                [sigtrap=1] [pinned=1] [samples=N]
