@@ -21,7 +21,7 @@ class Sweep:
     values: tuple     # numbers, or words
     quick: tuple      # those of a quick study
     default: object   # None: a property of the program, which has no default
-    says: str         # what the parameter is, a sentence
+    says: str         # the parameter's meaning, a sentence
 
 
 SWEEPS = (

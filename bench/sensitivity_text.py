@@ -6,7 +6,7 @@ import statistics
 import common
 import sensitivity_model as model
 
-CHANCE_TAKEN = 0.05  # what is likelier to be chance is not called a finding
+CHANCE_TAKEN = 0.05  # a likelier chance is no finding
 
 EXPLANATION = """## Sensitivity
 

@@ -35,7 +35,7 @@ struct RecordRequest {
   bool attach_children = false;            // with those that they start
   bool inject = false;                     // the collector is brought into the one process
   std::uint64_t duration_ns = 0;           // of the attachment; 0: until the processes end
-  profile::SessionConfig config;           // what the user chose, defaults elsewhere
+  profile::SessionConfig config;           // the user's choices, else defaults
   std::vector<std::string> command;        // empty with -p, and only then
 };
 

@@ -22,7 +22,7 @@ namespace crosstalk::driver {
 struct AttachedTarget {
   daemon::Attachment attachment;
   std::string command;                        // the processes' command lines, as a shell would run them side by side
-  std::vector<profile::MessageRow> warnings;  // what cannot be known of them from outside
+  std::vector<profile::MessageRow> warnings;  // facts that are unknown from outside
 };
 
 /// Returns the command line of a running process in shell syntax; if it has none, its executable or its number.
@@ -40,7 +40,7 @@ struct OutsideMeans {
 
 struct WatchedCommand {
   daemon::CommandAttachment attachment;
-  profile::MessageRow warning;  // what cannot be known of it from outside
+  profile::MessageRow warning;  // facts that are unknown from outside
 };
 
 /// `what`: words that come before "watched from outside".

@@ -369,7 +369,7 @@ TEST(CountedAmount, IsThePartOfTheLinesAndNotOfTheWatches) {
   const Amount amount = amount_of({group_of(1000, 0.05, lines)}, places);
   ASSERT_TRUE(amount.count) << amount.count_unknown;
   EXPECT_NEAR(*amount.count, 500, 1e-6);
-  EXPECT_GT(amount.count_ci95->high - *amount.count, 25);  // where the one part ends and the other begins
+  EXPECT_GT(amount.count_ci95->high - *amount.count, 25);  // the boundary of the two parts
   EXPECT_LT(amount.count_ci95->high - *amount.count, 100);
 }
 

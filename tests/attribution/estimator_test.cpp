@@ -376,7 +376,7 @@ TEST(Estimator, ALineThatManyThreadsWatchOnceEachStandsForItself) {
     } else {
       run.sample(shared);
     }
-    for (std::uint64_t i = 0; i < 2; ++i) {  // what is only used again, by whoever lives next
+    for (std::uint64_t i = 0; i < 2; ++i) {  // lines that only a later thread reuses
       run.sample(eligible(thread, 0x90000 + 0x1000 * i, ms, profile::sample_suspected));
     }
   }

@@ -197,7 +197,7 @@ TEST(CounterTables, each_quantity_is_there_once_and_worth_something) {
     }
     EXPECT_TRUE(seen.contains(CounterQuantity::cycles)) << table->core;
     EXPECT_TRUE(seen.contains(CounterQuantity::instructions)) << table->core;
-    for (std::size_t i = 0; i < counter_families; ++i) {  // what is not there has a reason
+    for (std::size_t i = 0; i < counter_families; ++i) {  // an absent family has a reason
       const bool any = std::any_of(table->events.begin(), table->events.end(), [i](const CountedEvent& event) {
         return static_cast<std::size_t>(event.family) == i;
       });

@@ -23,7 +23,7 @@ class Machine {
     for (std::string line; std::getline(lines, line);) {
       const std::size_t tab = line.find('\t');
       if (tab == std::string::npos) {
-        continue;  // what it is
+        continue;  // the name
       }
       const std::filesystem::path path = root_ / line.substr(0, tab);
       std::filesystem::create_directories(path.parent_path());

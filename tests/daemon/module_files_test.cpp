@@ -31,7 +31,7 @@ class Files : public testing::Test {
     profile::ModuleRow module;
     module.path = path;
     module.build_id = build_id;
-    module.begin = 0x10;  // where nothing is mapped
+    module.begin = 0x10;  // nothing is mapped there
     return module;
   }
   std::string folder_ = fs::temp_directory_path() / ("module_files_" + std::to_string(::getpid()));

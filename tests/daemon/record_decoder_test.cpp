@@ -271,7 +271,7 @@ TEST_F(Interpreter, WhatAThreadUsedBeforeItExecutedAProgramIsCountedOnce) {
         {1, process_start(10, 500)},
         {1, bytes_of(end, RecordType::thread_end)},
         {0, bytes_of(exec, RecordType::process_end)}});
-  decoder_.update_totals(1, used(1000, 9));  // what the other had used is not known yet
+  decoder_.update_totals(1, used(1000, 9));  // the other's use is not known yet
   decoder_.update_totals(0, used(700, 5));
   decoder_.close_slot(0, 510);
   decoder_.update_totals(1, used(1000, 9));
@@ -362,7 +362,7 @@ TEST_F(Interpreter, WhatIsOverIsForgotten) {
   EXPECT_EQ(sink_.processes.size(), 1001U);
   EXPECT_EQ(sink_.threads.size(), 1001U);
   EXPECT_GT(sink_.threads[1000].end_ns, 0U);
-  pass({{0, sample(now_ns)}});  // who is left goes on
+  pass({{0, sample(now_ns)}});  // the remaining threads go on
   EXPECT_EQ(sink_.samples.back().thread, ThreadId{0});
 }
 
@@ -388,7 +388,7 @@ TEST_F(Interpreter, WaitsArePutWhenThereAreMore) {
   ASSERT_EQ(sink_.thread_waits.size(), 2U);
   EXPECT_EQ(sink_.thread_waits[1].thread, ThreadId{0});
   EXPECT_EQ(sink_.thread_waits[1].site, 0x401000U);
-  decoder_.put_everything();  // what was put may be lost
+  decoder_.put_everything();  // earlier rows may be lost
   decoder_.update_waits(0, {all, lock});
   EXPECT_EQ(sink_.thread_waits.size(), 4U);
   decoder_.update_waits(0, {});  // not measured

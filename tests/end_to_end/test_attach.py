@@ -317,7 +317,7 @@ class Tracer(contextlib.AbstractContextManager):
         return self
 
     def __exit__(self, *_):
-        for tid in self.tids:  # who is to be let go has to stand
+        for tid in self.tids:  # a thread must be stopped to be released
             self.ptrace(self.INTERRUPT, tid)
             os.waitpid(tid, self.ALL_THREADS)
             self.ptrace(self.DETACH, tid)

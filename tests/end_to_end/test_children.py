@@ -109,7 +109,7 @@ else:
             self.assertGreater(recorded.truth["true"], 1000)
             cpu_s = {thread["tid"]: thread["cpu_s"] or 0 for thread in self.report(recorded.profile)["threads"]}
             for tid in recorded.truth["tids"][1:]:
-                self.assertGreater(cpu_s.get(tid, 0), 0, memory)  # who yields gets next to nothing of a busy machine
+                self.assertGreater(cpu_s.get(tid, 0), 0, memory)  # a yielding thread gets next to nothing on a busy machine
 
     def test_status_of_a_child_is_passed_on(self):
         recorded = self.record([workload("children"), "fork", "--", "sh", "-c", "exit 7"])

@@ -9,7 +9,7 @@ import harness
 import test_busy_times
 
 MAX_REGULAR = 0.03    # of operations and bytes a second
-MAX_IRREGULAR = 0.15  # where rows differ in length or iterations in their way
+MAX_IRREGULAR = 0.15  # if rows differ in length or iterations in their path
 IRREGULAR = ("sparse_product", "particle_steps")
 TUNED = 0.8           # of elapsed time: a unit that is busy for this part is the loop's limit
 CLASS_OF = test_busy_times.CLASS_OF

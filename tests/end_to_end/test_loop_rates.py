@@ -12,7 +12,7 @@ MAX_WORK_ERROR = 0.05  # of flops and bytes a second
 LEAST_SHAPES = 10      # of loops whose iterations are within MAX_ERROR; the others are within what their interval allows
 WIDEST = 0.06          # half of such an interval
 WIDEST_WALKED = 0.08   # the same of what iterations that differ were found to do, by some hundred walks
-WALKED = ("branches", "with_calls")  # whose work an iteration is not fixed by the loop's own code
+WALKED = ("branches", "with_calls")  # the loop's own code does not fix their work an iteration
 
 # A triad of so few elements that a visit of its loop lasts a microsecond. It tells its own CPU time.
 TRIAD = """

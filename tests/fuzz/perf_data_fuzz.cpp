@@ -75,7 +75,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     std::abort();
   }
   if (!summary && summary.error().message.find("at offset ") == std::string::npos) {
-    std::abort();  // what is wrong with a file that was opened is somewhere in it
+    std::abort();  // an opened file's fault must be inside of it
   }
   return 0;
 }

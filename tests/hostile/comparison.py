@@ -35,11 +35,11 @@ class Program:
     """One line of the catalogue."""
     name: str  # GROUP.WHAT
     command: str  # as a shell has it, without expansions; @/ stands for the folder of the hostile programs, @HERE/ for this one, @CROSSTALK for the command
-    proves: str  # what is so in the bare run and has to be so in the recorded one
+    proves: str  # holds in the bare run and must hold in the recorded one
     samples: bool = True  # the profile has to hold samples, or else nothing was proved; False: or says why there are none
     profile: bool = True  # False: nothing is asked of the profile; the recorder is kept from writing it
     traps: bool = False  # it exchanges lines for so long that the profile has to hold traps
-    says: str = ""  # what crosstalk has to say on standard error or in a message of the profile
+    says: str = ""  # crosstalk's message on standard error or in the profile
     options: str = ""  # of crosstalk record
     environment: tuple = ()  # NAME=VALUE
     around: str = ""  # a command that starts the program, or its recording, as its arguments

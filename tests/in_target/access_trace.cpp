@@ -91,7 +91,7 @@ void decode(const user_regs_struct& r, pid_t pid, TraceStep& step) {
   if (only_names_memory(instruction) || (repeats && r.rcx == 0)) {
     return;
   }
-  const bool string = instruction.meta.category == ZYDIS_CATEGORY_STRINGOP;  // whose operands Zydis calls hidden
+  const bool string = instruction.meta.category == ZYDIS_CATEGORY_STRINGOP;  // Zydis calls their operands hidden
   const unsigned operands = string ? instruction.operand_count : instruction.operand_count_visible;
   for (unsigned i = 0; i < operands && !step.access; ++i) {
     if (operand[i].type == ZYDIS_OPERAND_TYPE_MEMORY && operand[i].mem.type != ZYDIS_MEMOP_TYPE_AGEN) {
@@ -102,7 +102,7 @@ void decode(const user_regs_struct& r, pid_t pid, TraceStep& step) {
 
 /// Steps until the function has returned, the child is gone or `limit` is reached.
 void step_through(pid_t child, std::size_t limit, const std::function<void(const TraceStep&, pid_t)>& visit) {
-  constexpr std::size_t features_at = 464;  // where the kernel notes them: USER_XSTATE_XCR0_WORD
+  constexpr std::size_t features_at = 464;  // the kernel's place for them: USER_XSTATE_XCR0_WORD
   std::vector<std::uint8_t> area(16384);
   for (std::size_t i = 0; i < limit; ++i) {
     user_regs_struct r{};

@@ -46,7 +46,7 @@ class FakeKernel {
   bool spare_numbers = true;    ///< the program has more than a few descriptors left
   std::uint32_t alarms_set = 0;
   bool dead = false;                ///< watchpoints can be set, and none fires
-  std::function<void()> after_set;  ///< what happens once, right after a watchpoint was set: another thread's doing
+  std::function<void()> after_set;  ///< called once right after a watchpoint was set, for another thread's action
   std::vector<FakeEvent> events;    ///< by descriptor - 1
 
   /// Returns the thread's records since the last call, as the bytes of each.

@@ -33,7 +33,7 @@ class StackCopies : public testing::Test {
     self_.stack_high = address(words);
     runtime().config.stacks_per_s = 10;
     runtime().config.stack_bytes = 1024;
-    now_ns_ += 10 * second_ns;  // what others were allowed is long ago: a second's worth is there
+    now_ns_ += 10 * second_ns;  // earlier copies are long ago: a second's allowance is there
   }
   ~StackCopies() override { ::munmap(stack_, 2 * page); }
   StackCopies(const StackCopies&) = delete;

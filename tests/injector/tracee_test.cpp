@@ -78,7 +78,7 @@ void wait_for_events() {
   }
 }
 
-void stay_on_processor(unsigned cpu) {  // where there is one by this number
+void stay_on_processor(unsigned cpu) {  // if there is one by this number
   cpu_set_t set;
   CPU_ZERO(&set);
   CPU_SET(cpu, &set);

@@ -13,7 +13,7 @@ import tempfile
 # As on the host, whose libraries are found by these paths.
 MERGED = {"bin": "usr/bin", "sbin": "usr/sbin", "lib": "usr/lib", "lib64": "usr/lib64"}
 FOLDERS = ("dev", "etc", "proc", "root", "run", "sys", "tmp", "var/tmp")
-CONSOLE = (5, 1)  # what the kernel opens for the first process, before anything is mounted on /dev
+CONSOLE = (5, 1)  # the kernel opens it for the first process, before anything is mounted on /dev
 
 
 class Initramfs:

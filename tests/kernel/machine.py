@@ -84,8 +84,8 @@ class Kind:
 @dataclasses.dataclass
 class Result:
     status: int  # the script's
-    output: str  # what the script wrote, both streams
-    dmesg: str   # what the kernel said meanwhile
+    output: str  # the script's output, both streams
+    dmesg: str   # the kernel's log meanwhile
     files: dict  # name -> bytes, of $RESULTS
 
     def complaints(self):

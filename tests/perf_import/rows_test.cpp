@@ -176,7 +176,7 @@ TEST(PerfMappings, WhatTakesAPlaceEndsWhatWasThere) {
   ASSERT_EQ(mappings.all().size(), 4U);
   EXPECT_EQ(mappings.all()[0].unloaded_ns, 7U);
   EXPECT_EQ(mappings.all()[1].unloaded_ns, 0U);
-  EXPECT_EQ(mappings.all()[2].begin, 0x1000U);  // what is left of the first
+  EXPECT_EQ(mappings.all()[2].begin, 0x1000U);  // the rest of the first
   EXPECT_EQ(mappings.all()[2].end, 0x2000U);
   EXPECT_EQ(mappings.all()[2].loaded_ns, 7U);
   EXPECT_EQ(mappings.all()[2].unloaded_ns, 0U);

@@ -6,7 +6,7 @@
 namespace crosstalk::reference {
 namespace {
 
-constexpr std::size_t node_bytes = 3 * sizeof(void*);  // what a hash table or tree keeps beside an entry, about
+constexpr std::size_t node_bytes = 3 * sizeof(void*);  // a hash table's or tree's overhead for an entry, about
 
 std::uint64_t mix(std::uint64_t value) {  // the finaliser of MurmurHash3
   value = (value ^ (value >> 33U)) * 0xff51afd7ed558ccdULL;

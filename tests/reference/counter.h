@@ -50,7 +50,7 @@ struct PairHash {
   std::size_t operator()(const DataPair& pair) const;
 };
 
-using ThreadPair = std::pair<ThreadIndex, ThreadIndex>;  // who stores, and who reads or loses a copy
+using ThreadPair = std::pair<ThreadIndex, ThreadIndex>;  // the storing thread, and the one that reads or loses a copy
 
 /// One live range of memory that the program was given by its allocator.
 struct HeapBlock {

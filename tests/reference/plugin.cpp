@@ -56,8 +56,8 @@ struct State {
 
   const Options options;
   Turn turn;
-  Counter counter;       // whose turn it is
-  std::uint64_t random;  // whose turn it is
+  Counter counter;       // of the thread with the turn
+  std::uint64_t random;  // of the thread with the turn
   std::array<std::atomic<Thread*>, most_vcpus> threads{};
   std::atomic<std::uint32_t> thread_count{0};
   std::atomic<bool> silent{false};  // a child made by fork, or the end

@@ -167,7 +167,7 @@ TEST_P(KnownWrong, IsBiasedByAsMuch) {
 
 INSTANTIATE_TEST_SUITE_P(
     Estimators, KnownWrong,
-    testing::Values(Known{"counters", "board", -0.60, -0.35},        // what was not armed is not made up for
+    testing::Values(Known{"counters", "board", -0.60, -0.35},        // unarmed threads are not extrapolated
                     Known{"mixed", "board", -0.99, -0.80},           // nor are words that were not drawn
                     Known{"one_writer", "board", 0.3, 1.0},          // each reader is blamed for the next one
                     Known{"all_to_all", "board_ipw", 1.2, 2.0},      // every thread that comes is charged

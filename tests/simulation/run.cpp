@@ -44,7 +44,7 @@ struct Thread {
   double last_sample_ns = 0;        // CPU time of its last sample
   double last_latency_ns = 0;       // of `last`
   Access last;                      // being made until now_ns
-  std::vector<Access> visit;        // what is left of it, the next one last
+  std::vector<Access> visit;        // the rest of it, the next one last
   bool idle = true;                 // nothing accessed yet
   std::array<Counter, 2> counters;  // of loads or micro-operations, of stores
 };

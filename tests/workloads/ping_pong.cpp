@@ -26,7 +26,7 @@ struct alignas(workload::line_bytes) Line {
   std::uint64_t word = 0;
 };
 struct alignas(workload::line_bytes) Ball {
-  std::uint32_t turn = 0;  // whose turn it is: 0, 1, or over
+  std::uint32_t turn = 0;  // the side with the turn: 0, 1, or over
   Line lines[max_lines];
 };
 Ball ball[max_threads / 2];

@@ -54,7 +54,7 @@ struct Memory {
   int file = -1, segment = -1;
   std::string name = "anonymous shared memory";
   Table* table = nullptr;
-  char* places = nullptr;  // where each process maps a file for itself, one after the other
+  char* places = nullptr;  // each process maps a file at its own place, one after the other
 };
 
 /// A multiple of the page, and of nothing that mappings are aligned to.

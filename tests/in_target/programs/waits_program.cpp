@@ -190,7 +190,7 @@ void barriers() {
 }  // namespace
 
 int main() {
-  alarm(60);  // who waits for ever
+  alarm(60);  // ends an endless wait
   mutexes_that_check();
   robust_mutexes();
   contended_mutex();

@@ -58,7 +58,7 @@ void mappings() {
   CHECK(mmap(nullptr, bytes, kBoth, MAP_SHARED, read_only, 0) == MAP_FAILED && errno == EACCES);
   close(read_only);
   store_until_sampled(&the_word, *context, context->status().samples + 20);
-  CHECK_EQUAL(error_of(munmap(place, 2 * bytes)), 0);  // what is left of it holds the file
+  CHECK_EQUAL(error_of(munmap(place, 2 * bytes)), 0);  // the rest of it holds the file
 }
 
 /// Pages that something else holds when file and mapping are gone: they stay those of the ring, until they are let go.

@@ -208,7 +208,7 @@ void follow_as_user(pid_t roots, int granted) {
   CHECK_EQUAL(error_of(setgid(65534)), 0);
   CHECK_EQUAL(error_of(setuid(65534)), 0);
   {
-    const Child hidden;  // who gives up rights is not dumpable, nor is his child
+    const Child hidden;  // a process that gives up rights is not dumpable, nor is its child
     CHECK_EQUAL(Memory(hidden.pid()).fd(), -1);
   }
   CHECK_EQUAL(error_of(prctl(PR_SET_DUMPABLE, 1)), 0);
