@@ -40,7 +40,7 @@ end_others() {
   done
 }
 
-# What a script has set is set back; fails where a module stays.
+# Restores a script's settings; fails if a module stays.
 set_back() {
   local module tries
   echo 1 >/sys/devices/system/cpu/cpu1/online
