@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole profiles, written and read back: this test's own executable is the program that they are of.
+// Whole profiles, written and read back, with this test's own executable as the recorded program.
 #include "attribution/analysis.h"
 
 #include <gtest/gtest.h>
@@ -183,7 +183,8 @@ TEST_F(AnalysisTest, FalseSharingOfTwoCounters) {
     EXPECT_EQ(cell.true_sharing.seen, 0U);
     EXPECT_EQ(cell.false_sharing.seen, 20U);
     EXPECT_NEAR(cell.false_sharing.detections, 40, 1e-9);
-    // Every watch saw it, though the partner's word is drawn with 1/2: lucky, and no reason to claim more than all.
+    // Every watch saw it, though the partner's word is drawn with 1/2: luck, and no reason to extrapolate beyond the
+    // total.
     EXPECT_NEAR(*cell.false_sharing.cost_s, 0.04, 1e-9);
   }
   EXPECT_EQ(analysis->communication.cores.size(), 2U);

@@ -20,7 +20,7 @@ constexpr std::uint64_t ms = 1'000'000;
 constexpr std::uint64_t consumer_ip = load_ip - 4;
 
 /// Two threads, 1 and 2, that take turns at a line: each loads it, then stores to it. A watch is opened each 10 ms and
-/// sees six takings; what lies between them is left to the test.
+/// sees six takeovers; the test chooses the rest.
 struct Program {
   std::uint64_t watches = 100, runs = 6, lines = 1;
   std::uint64_t cycle_ns = 60'000;  // while it is watched, from a thread's taking to its next
@@ -127,7 +127,7 @@ struct Program {
   std::vector<profile::ThreadRow> threads = make_threads(3);
 };
 
-/// The only groups: of what thread 1 and what thread 2 consumes.
+/// Returns the only groups: consumed by thread 1, and by thread 2.
 std::vector<CountGroup> both(const CountTable& table) {
   EXPECT_EQ(table.groups.size(), 2U);
   return table.groups;

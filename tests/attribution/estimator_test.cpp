@@ -192,7 +192,7 @@ TEST(Counts, AnAccessIsWorthWhatFollowsIt) {
   const AccessPoint& store = handed_over[0];
   const AccessPoint& back = handed_over[1];
   EXPECT_EQ(count_of(handed_over, {seen_at(store, back)}), 2000);
-  // The thread has come back before: this access was followed by one that found the line as it was.
+  // The thread has come back before: the access after this one found the line unchanged.
   EXPECT_EQ(count_of({point(0, AccessKind::load, 5), store, back}, {seen_at(store, back)}), 0);
   // Only the first return follows the sampled access; later ones follow others.
   const AccessPoint again = point(1, AccessKind::store, 30);
@@ -203,7 +203,7 @@ TEST(Counts, AnAccessIsWorthWhatFollowsIt) {
   EXPECT_EQ(count_of({reader}, {seen_at(point(0, AccessKind::store, 1), reader)}), 0);
 }
 
-// Once another has stored, the next access is a communication, though the watch was over before.
+// Once another thread has stored, the next access is a communication, even after the end of the watch.
 TEST(Counts, TheReturnIsExpected) {
   Recording kept(2);
   EXPECT_EQ(count_of({handed_over[0]}, {}, &kept), 2000);
@@ -315,7 +315,7 @@ TEST(Armed, WatchesThatHadThePartnerStandForTheOthers) {
   EXPECT_NEAR(recording.estimate().at(0).true_sharing.cost_s.value(), 0.005, 1e-9);
 }
 
-// An event that stands for three of a thread's two watches is not cut to two: hardly watched threads stand together.
+// An event that stands for three of a thread's two watches is not cut to two: hardly watched threads form one stratum.
 TEST(Armed, AnEventIsNotCutToTheFewWatchesOfItsThread) {
   Recording recording(64);
   for (std::uint32_t i = 0; i < 60; ++i) {
@@ -363,8 +363,8 @@ TEST(Estimator, OftenWatchedPagesStandForThemselves) {
   EXPECT_NEAR(*run.estimate()[0].true_sharing.cost_s, 0.008, 1e-12);
 }
 
-// As of threads that live for a millisecond: each has one sample, and the lines that are exchanged are watched more
-// often than the others.
+// As for threads that live for a millisecond: each has one sample, and exchanged lines are watched more often than
+// others.
 TEST(Estimator, ALineThatManyThreadsWatchOnceEachStandsForItself) {
   constexpr std::uint32_t threads = 3 * Strata::common_unit_watches;
   Recording run(threads);
@@ -474,7 +474,7 @@ TEST(Censoring, WithoutLongWatchesNothingIsMadeUp) {
   EXPECT_NEAR(*run.estimate()[0].true_sharing.cost_s, 0.001, 1e-12);
 }
 
-// A brief watch lasts a little longer than its horizon, and once the line is taken it waits for what comes of that.
+// A brief watch lasts a little longer than its horizon; once the line is taken, it waits for the next event.
 TEST(Censoring, ABriefWatchSeesWhatComesOfATakenLine) {
   const auto until_ns = [](const std::vector<std::pair<std::uint32_t, std::uint64_t>>& accesses) {
     Recording run(2);
@@ -627,7 +627,7 @@ TEST(Estimator, NoMoreTimeThanThereIs) {
   EXPECT_LE(matrix[0].false_sharing.cost_ci95->high, 0.002 + 1e-12);
 }
 
-// Two threads, watched once each: their time is anyone's, and one event may stand for more than that, up to all.
+// Two threads, watched once each: they share a stratum, and one event may stand for more than that, up to all.
 TEST(Estimator, OneEventMayExceedWhatIsHardlyWatched) {
   Recording run(3);
   run.watch(eligible(0, 0x100000), {seen(1, 0, false, 7)});

@@ -51,7 +51,7 @@ TEST_F(LoopBusy, UnequalTimesAreImbalance) {
 }
 
 TEST_F(LoopBusy, WhoSpinsForTheSlowestDoesNotWork) {
-  // All have been in the loop as long as the slowest, three of them waiting for it for most of that.
+  // All have been in the loop as long as the slowest; three of them waited for it most of that time.
   const LoopFigures figures = figures_of(loop_of({{0, 2, 2, 0}, {1, 2, 2, 1.5}, {2, 2, 2, 1.5}, {3, 2, 2, 1.5}}));
   EXPECT_NEAR(figures.imbalance.value(), 1 - 0.875 / 2, 1e-9);
   EXPECT_NEAR(figures.threads, 4, 1e-9) << "those that spin are on processors, too";

@@ -26,7 +26,7 @@ constexpr std::array<std::uint8_t, 0xd> branchy_code = {0xa8, 0x01,        // 10
                                                         0x48, 0xff, 0xc0,  // 107: inc rax
                                                         0x75, 0xf4,        // 10a: jne 100
                                                         0xc3};             // 10c: ret
-// caller() calls callee(), which loads 4 bytes, in a loop; nest() is a loop around one of its own.
+// caller() calls callee(), which loads 4 bytes, in a loop; nest() is a loop around an inner one.
 constexpr std::uint64_t caller = 0x200, call_at = 0x200, caller_latch = 0x208, callee = 0x280, callee_ret = 0x282;
 constexpr std::array<std::uint8_t, 0xb> caller_code = {0xe8, 0x7b, 0x00, 0x00, 0x00,  // 200: call 280
                                                        0x48, 0xff, 0xc8,              // 205: dec rax
@@ -194,7 +194,7 @@ TEST_F(LookaheadReplayTest, CodeThatIsNotAsItWasExecutedEndsTheReplay) {
   EXPECT_EQ(loop(branchy).lookaheads.size(), 1U);
 }
 
-/// `lookaheads` lookaheads of 32 iterations of 8 bytes each time that chance (1 in 4) wants it.
+/// Makes lookaheads of 32 iterations; an iteration has 8 bytes with a chance of 1 in 4.
 LoopLookahead random_lookaheads(std::size_t lookaheads, unsigned seed) {
   std::mt19937 random(seed);
   std::bernoulli_distribution stores_now(0.25);

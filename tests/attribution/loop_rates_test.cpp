@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When two samples lie in one visit of a loop, and what many of them say.
+// Tests when two samples lie in one visit of a loop, and the statistics of many of them.
 #include "attribution/loops/loop_rates.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Samples of a hardware source whose truth is known, written to a profile and read back.
+// Samples of a hardware source with a known truth, written to a profile and read back.
 #include "attribution/memory/memory_view.h"
 
 #include <gtest/gtest.h>

@@ -29,7 +29,7 @@ class ThreadWaits : public testing::Test {
     samples_[0].ns = 3e9;
     samples_[0].kernel_ns = 0.3e9;
   }
-  /// In which the thread spends `cpu_s`: for `waiting_s` it waits for other threads, for half of the rest for data.
+  /// The thread spends `cpu_s` in it: for `waiting_s` it waits for other threads, for half of the rest for data.
   void in_loop(double cpu_s, double waiting_s) {
     LoopFigures figures;
     figures.waits.at(CycleClass::barrier) = waiting_s;

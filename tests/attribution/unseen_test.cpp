@@ -76,8 +76,8 @@ TEST(Unseen, IsLimitedByTheWordsThatWereDrawn) {
   EXPECT_EQ(limits.of(0)->of_partner.true_ns, 0);
 }
 
-// On lines that are not suspected: where all threads were armed, their watches speak of any partner; where some were
-// not, most of them could not have seen a known one.
+// On lines that are not suspected: if all threads were armed, their watches count for any partner; if some were not,
+// most watches could not have seen a known partner.
 TEST(Unseen, AKnownPartnerMayBeWhereItWasNotArmed) {
   Recording run(100, {word_at(0)});
   for (profile::WatchRow& watch : run.watches) {
@@ -92,7 +92,7 @@ TEST(Unseen, AKnownPartnerMayBeWhereItWasNotArmed) {
   EXPECT_NEAR(run.limits().of(0)->anywhere.true_ns, 3 * most_unseen_events * ms, 1);
 }
 
-// Strata of hardly watched samples are of several threads: one thread's watches exclude nothing of another's.
+// Strata of hardly watched samples hold several threads: one thread's watches exclude nothing for another's.
 TEST(Unseen, OneThreadsWatchesSayNothingOfAnothers) {
   Recording run(1, {word_at(0)});
   run.threads = make_threads(50);

@@ -257,7 +257,7 @@ TEST(BlindFindings, WithFullSightAreNone) {
   }
 }
 
-/// Both recordings have seen nothing, with limits as an estimator gives them where it may.
+/// Both recordings have seen nothing, with the limits of an estimator that may give them.
 comparison::Comparison compared(const Analysis& before, const Analysis& after) {
   return comparison::compare(before, after, {});
 }

@@ -50,7 +50,7 @@ TEST(Calibrate, MeasuresCostsOfAPlausibleSize) {
   EXPECT_GT(config.perf_sample_cost_ns, 50U);
 }
 
-/// As many threads of others as keep each processor busy four times over.
+/// Other processes' threads, enough to keep each processor busy four times over.
 class BusyMachine {
  public:
   BusyMachine() {
@@ -76,7 +76,7 @@ class BusyMachine {
   std::vector<std::thread> threads_;
 };
 
-// A sample takes 2 to 40 us, on bare metal or not; a slice of somebody else's time is a hundred times that.
+// A sample takes 2 to 40 us, on bare metal or not; another program's time slice is a hundred times that.
 TEST(Calibrate, TimeOfOthersIsNotTakenForTheCostOfASample) {
   const BusyMachine busy;
   std::vector<std::uint32_t> costs;

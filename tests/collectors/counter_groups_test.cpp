@@ -75,7 +75,7 @@ TEST(CounterTables, encodings_are_those_of_the_library) {
   EXPECT_EQ(units.size(), 19U);
 }
 
-/// An event that libpfm4 4.13 does not know, or encodes otherwise than the manual.
+/// An event that libpfm4 4.13 does not know, or encodes differently from the manual.
 struct InManual {
   std::string_view core;
   std::string_view
@@ -302,7 +302,7 @@ TEST(CounterGroups, fixed_counters_are_free_where_there_are_some) {
   EXPECT_EQ(find(*amd, CounterQuantity::flops)->counters, 2U);  // the kernel joins two
 }
 
-/// On which counters an event counts there, by its code and unit mask: Intel's lists, field "Counter".
+/// Returns if the event counts on the lower counters only, by its code and unit mask: Intel's lists, field "Counter".
 bool is_of_lower_counters(const std::string& machine, std::uint64_t config) {
   const std::uint64_t code = config & 0xffU;
   const std::uint64_t mask = config >> 8U & 0xffU;

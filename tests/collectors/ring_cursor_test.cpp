@@ -13,7 +13,7 @@ namespace {
 
 using Ring = std::array<std::byte, 64>;
 
-/// Writes a record whose bytes behind the header are all `fill`, as the kernel does: over the ring's end if need be.
+/// Writes a record whose bytes behind the header are all `fill`, as the kernel does: over the ring's end if necessary.
 void put(Ring& ring, std::uint64_t at, std::uint16_t size, std::uint8_t fill) {
   std::vector<std::byte> record(size, std::byte{fill});
   perf_event_header header{PERF_RECORD_SAMPLE, 0, size};

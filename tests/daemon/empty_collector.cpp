@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stands where the preloaded library would: the fake targets observe themselves.
+// Stands in for the preloaded library: the fake targets observe themselves.
 extern "C" int crosstalk_empty_collector() { return 0; }

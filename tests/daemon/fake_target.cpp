@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// fake_target MODE [ARG]: a small observed program for each thing that a session has to cope with.
+// fake_target MODE [ARG]: a small observed program for each situation that a session must handle.
 #include "tests/daemon/fake_target.h"
 
 #include <signal.h>
@@ -29,7 +29,7 @@ int write_samples(FakeThread& main, int count) {
   return 0;
 }
 
-/// Ends without a word: by exec, in which the same pid attaches again.
+/// Ends silently: by exec, in which the same pid attaches again.
 int execute(FakeThread& main, char** argv) {
   main.sample(0x1000);
   char mode[] = "samples";
@@ -54,7 +54,7 @@ int fork_child(FakeThread& main, const crosstalk::profile::ArenaView& arena) {
   return 0;
 }
 
-/// `count` threads one after the other, each of which ends in an orderly way or (every fourth) without a word.
+/// `count` threads one after the other, each of which ends in an orderly way or (every fourth) silently.
 int short_lived(FakeThread& main, const crosstalk::profile::ArenaView& arena, int count) {
   for (int i = 0; i < count; ++i) {
     std::thread([&arena, i] {
@@ -103,7 +103,7 @@ void until_read(FakeThread& thread) {
   }
 }
 
-/// Overwrites its own ring and head, as a program that writes where it should not.
+/// Overwrites its own ring and head, as a faulty program may do.
 int corrupt(FakeThread& main, const crosstalk::profile::ArenaView& arena) {
   constexpr int long_enough = 500;  // for a recorder on a busy machine to have looked again, ms
   main.sample(0x1000);

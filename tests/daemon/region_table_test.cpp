@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Regions of threads become those of the session; tables that a target has filled with nonsense do no harm.
+// Regions of threads become those of the session; nonsense in a target's tables does no harm.
 #include "daemon/region_table.h"
 
 #include <gtest/gtest.h>

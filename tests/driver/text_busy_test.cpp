@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How busy times, accounts and what follows from them read in a text report.
+// Busy times, accounts and their consequences in a text report.
 #include <gtest/gtest.h>
 
 #include <memory>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text of a condition, put to a comparison: it is read or refused in one line, and judging it never fails.
+// Text of a condition, applied to a comparison: it is read or refused in one line, and judging it never fails.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

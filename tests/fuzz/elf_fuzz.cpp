@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An ELF file of any bytes, asked for everything: symbols, lines, types, instructions, loops, frames.
+// An ELF file of any bytes, with every query: symbols, lines, types, instructions, loops, frames.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -18,7 +18,7 @@ namespace {
 using namespace crosstalk;
 using namespace crosstalk::symbolizer;
 
-/// Addresses worth asking about: the begins of sections and functions, and some inside.
+/// Returns addresses to query: the begins of sections and functions, and some inside.
 std::vector<std::uint64_t> addresses_of(const std::string& path) {
   std::vector<std::uint64_t> addresses = {0, 0x1000, ~std::uint64_t{0}};
   const auto file = ElfFile::open(path);

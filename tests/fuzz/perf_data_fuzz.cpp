@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// perf.data files: whatever they are, they are read or refused, and every view of a record lies within its bytes.
+// perf.data files of any bytes are read or refused, and every view of a record lies within its bytes.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

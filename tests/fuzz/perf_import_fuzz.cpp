@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// perf.data files, imported: whatever they are, they are refused, or make a profile that can be read.
+// perf.data files of any bytes, imported: they are refused, or make a readable profile.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>

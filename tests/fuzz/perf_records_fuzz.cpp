@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes of a perf ring, and of /proc/PID/maps: whatever they are, they are read or refused.
+// Bytes of a perf ring, and of /proc/PID/maps: any bytes are read or refused.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -73,7 +73,7 @@ bool any_code(void* /*context*/, std::uint64_t address, void* out, std::size_t b
 }
 bool no_data(void* /*context*/, std::uint64_t /*address*/, void* /*out*/, std::size_t /*bytes*/) { return false; }
 
-/// As a thread reads its own ring: one record after the other, each judged, without memory of its own.
+/// As a thread reads its own ring: one record after the other, each checked, without memory of its own.
 void read_one_by_one(std::span<const std::byte> ring, std::uint64_t head, std::uint64_t tail) {
   static crosstalk::in_target::AccessFinder finder;
   static crosstalk::collectors::EventPace pace({SourceKind::ibs, WeightUnit::micro_ops, Accesses::both, false, false},

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Drives a LLVMFuzzerTestOneInput without libFuzzer: every file of the corpus as it is, then random mutations of
-// them until the time is up. No coverage feedback, so it finds what is shallow; a clang build with
-// -DCROSSTALK_FUZZ=ON digs deeper. The input under test is kept in a file while it runs, so that whatever kills
-// the process can be run again.
+// Drives a LLVMFuzzerTestOneInput without libFuzzer: every file of the corpus as it is, then random mutations of them
+// until the time is up. Without coverage feedback it finds shallow faults; a clang build with -DCROSSTALK_FUZZ=ON digs
+// deeper. The input under test is kept in a file while it runs, so that a fatal one can be run again.
 //
 //   <what>_fuzz [--seconds S] [--seed N] [FILE|FOLDER]...
 #include <fcntl.h>

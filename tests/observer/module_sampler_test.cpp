@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A record of our kernel module says of an access what perf's sample of the same registers does.
+// A record of our kernel module and perf's sample of the same registers give the same access.
 #include "collectors/observer/module_sampler.h"
 
 #include <gtest/gtest.h>

@@ -14,7 +14,7 @@
 namespace crosstalk::observer::target_process_test {
 namespace {
 
-/// A child of the test that sleeps, or has ended and is not asked how.
+/// A child of the test that sleeps, or has ended but is not reaped.
 class TestChild {
  public:
   explicit TestChild(bool ends) : pid_(::fork()) {

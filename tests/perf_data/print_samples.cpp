@@ -29,7 +29,7 @@ struct Mapped {
 };
 using Space = std::map<std::uint64_t, Mapped>;  // by begin
 
-/// Names of threads, and which file is where, as of the record at hand.
+/// Names of threads, and mapped files by address, as of the current record.
 class Machine {
  public:
   void take(const Record& record) {

@@ -127,7 +127,7 @@ TEST(PerfSamples, FieldsComeInTheKernelsOrder) {
   }
 }
 
-// The kernel's union is laid out so that the 64 bits mean the same in both byte orders.
+// The kernel's union is laid out so that the 64 bits have the same meaning in both byte orders.
 TEST(PerfSamples, AWeightInThreePartsIsTakenApart) {
   for (const ByteOrder order : both_orders) {
     AttributeText text;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A disk that is full for a while (here: a limit on file sizes): one error, silence, and writing taken up again.
+// A disk that is full for a while (here: a file size limit): one error, silence, and writing resumes.
 #include <signal.h>
 #include <sys/resource.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that are no profiles, or were ones: each is refused in one line, none crashes the reader.
+// Files that are no profiles, or were ones: each is refused in one line, and none crashes the reader.
 #include <sqlite3.h>
 
 #include <random>

@@ -638,7 +638,7 @@ TEST_F(RoundTrip, SharedMappingsComeByProcessThenTime) {
   EXPECT_EQ(got.name, "/dev/shm/table");
 }
 
-/// A way that turns from 0x1010 to 0x1000 three times and ends at 0x1008.
+/// A path that loops from 0x1010 to 0x1000 three times and ends at 0x1008.
 std::vector<std::uint8_t> some_branches() {
   std::uint8_t bytes[64];
   BranchTraceWriter writer(bytes, sizeof bytes);

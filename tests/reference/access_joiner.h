@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns the pieces in which the emulator shows a thread's accesses into the accesses that it executed. Pure.
+// Turns the pieces in which the emulator shows a thread's accesses into the executed accesses. Pure.
 //
 // A wide access comes as a row of pieces, lowest address first; an atomic read-modify-write as one store; another
-// read-modify-write as a load and a store. Counted is one access an operand, where the instruction says how wide.
+// read-modify-write as a load and a store. If the instruction tells the width, one access an operand is counted.
 #pragma once
 
 #include <cstdint>

@@ -33,12 +33,12 @@ struct Block {
 
 class CodeTable {
  public:
-  /// The instruction with these bytes at that place; the reference stays good.
+  /// Returns the instruction with these bytes at that place; the reference stays valid.
   Code& code(std::uint32_t file, std::uint64_t offset, std::span<const std::uint8_t> bytes);
   Block& block(const std::vector<Code*>& codes);
 
   [[nodiscard]] const std::deque<Code>& codes() const { return codes_; }
-  /// By instruction, how often it was executed: the executions of the blocks that hold it.
+  /// Returns the executions of each instruction: those of the blocks that hold it.
   [[nodiscard]] std::vector<std::uint64_t> executions() const;
 
  private:

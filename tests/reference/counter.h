@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts communications and invalidations of a whole program: a state for each line that is touched, found by page,
-// and totals by thread pair, instructions and data. Not thread-safe: who uses it has the turn (turn.h).
+// Counts communications and invalidations of a whole program: a state for each accessed line, found by page, and totals
+// by thread pair, instructions and data. Not thread-safe: the user has the turn (turn.h).
 #pragma once
 
 #include <array>
@@ -63,7 +63,7 @@ class Counter {
   /// `memory_limit` in bytes, of all that is kept here.
   explicit Counter(std::size_t memory_limit) : memory_limit_(memory_limit) {}
 
-  /// A thread's memory of the pages it was on; gives nothing but speed.
+  /// Caches a thread's pages; only for speed.
   class Cursor {
     friend class Counter;
     struct Slot {
@@ -74,9 +74,9 @@ class Counter {
     std::uint64_t generation = 0;
   };
 
-  /// False when the memory limit is reached; nothing must follow then.
+  /// False once the memory limit is reached; no access may follow then.
   [[nodiscard]] bool access(const Access& access, Cursor& cursor);
-  /// Memory that was given back: what lies there later has no history.
+  /// Forgets returned memory: later data there has no history.
   void forget(std::uint64_t begin, std::uint64_t end);
 
   void allocated(const HeapBlock& block);

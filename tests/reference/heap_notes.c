@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Preloaded into the emulated program: passes each allocation on to the program's own allocator and notes where the
-// block lies and who asked for it. Its own accesses are not counted.
+// Preloaded into the emulated program: passes each allocation on to the program's own allocator and notes the block's
+// place and the caller. Its own accesses are not counted.
 #define _GNU_SOURCE
 #include "tests/reference/heap_notes.h"
 

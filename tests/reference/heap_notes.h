@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the preloaded library tells the plugin of the program's allocations: by system calls that no kernel knows,
-// which the emulator shows to the plugin before it refuses them.
+// Reports the program's allocations to the plugin: by system calls that no kernel knows, which the emulator shows to
+// the plugin before it refuses them.
 #pragma once
 
 #define HEAP_NOTE_ALLOCATED 0x63740001 /* begin, bytes, return address of the allocation */

@@ -76,7 +76,7 @@ unsigned x87_flops(std::string_view name) {
   return one_of(name, arithmetic) ? 1 : 0;
 }
 
-/// Operations a lane of a name without `v`, type suffix and, for fused ones, operand order.
+/// Returns the operations a lane for a name without `v`, type suffix and, for fused ones, operand order.
 unsigned operations_per_lane(std::string_view name) {
   static constexpr std::array<std::string_view, 9> single = {"add", "sub", "mul",  "div", "sqrt",
                                                              "min", "max", "hadd", "hsub"};

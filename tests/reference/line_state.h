@@ -37,7 +37,7 @@ struct Transfer {
 
 class LineState {
  public:
-  /// Takes note of an access; tells whether it communicates. The threads whose copy it invalidates are appended to
+  /// Adds an access; returns its transfer if it communicates. Appends the threads whose copy it invalidates to
   /// `invalidated`, in order of their first access.
   std::optional<Transfer> access(const LineAccess& access, std::vector<ThreadIndex>& invalidated);
 

@@ -19,7 +19,7 @@ struct LoopSums {
   std::optional<LoopKey> parent;
 };
 
-/// The frame at a loop's header that wrote the loop: the innermost one in the loop's own lines.
+/// Returns the frame at a loop's header that has the loop's source: the innermost one in the loop's own lines.
 const symbolizer::Frame* home_of(const symbolizer::Loop& loop, const symbolizer::CodeLocation& header) {
   for (const symbolizer::Frame& frame : header.frames) {
     const auto& at = frame.source;

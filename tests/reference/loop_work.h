@@ -14,7 +14,7 @@ namespace crosstalk::reference {
 
 [[nodiscard]] Work work_of(const RawCode& code);
 
-/// Loops of which anything was executed, most instructions first. `modules` by file.
+/// Returns the executed loops, most instructions first. `modules` by file.
 [[nodiscard]] std::vector<LoopRow> loop_rows(const RawCounts& raw, const ModuleMap& map,
                                              symbolizer::Symbolizer& symbolizer, std::span<const ModuleId> modules);
 

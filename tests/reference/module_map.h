@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From places in files and run-time addresses to the addresses that a module's own headers use.
+// Converts places in files and run-time addresses to the addresses of a module's own headers.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct LoadedPart {
   std::uint64_t offset = 0, file_bytes = 0;
 };
 
-/// The loadable parts of the x86-64 ELF file at `path`; empty for anything else.
+/// Returns the loadable parts of the x86-64 ELF file at `path`; empty for anything else.
 [[nodiscard]] std::vector<LoadedPart> loaded_parts(const std::string& path);
 
 struct ModuleAddress {

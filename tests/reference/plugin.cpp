@@ -172,7 +172,7 @@ void on_access(unsigned vcpu, QemuMemoryInfo info, std::uint64_t address, void* 
   Turn::leave(thread.seat);
 }
 
-/// Kept for the case that the signal to come ends the program; overwritten when it does not.
+/// Kept in case the next signal ends the program; overwritten otherwise.
 void on_unknown_instruction(unsigned /*vcpu*/, void* data) {
   if (!state->silent.load(std::memory_order_relaxed)) {
     write_file([&](std::ostream& out) { write_error(out, *static_cast<std::string*>(data)); });
@@ -196,7 +196,7 @@ FilePlace place_of(std::uint64_t address) {
   return {no_file, address};
 }
 
-/// The emulator has read no more of an instruction that it does not know than it took to see that.
+/// The emulator has read only as much of an unknown instruction as it needed to refuse it.
 std::span<const std::uint8_t> bytes_of(qemu_plugin_insn* instruction) {
   const std::span read(static_cast<const std::uint8_t*>(qemu_plugin_insn_data(instruction)),
                        qemu_plugin_insn_size(instruction));
@@ -252,7 +252,7 @@ void on_translation(QemuPluginId /*id*/, qemu_plugin_tb* translated) {
 
 enum SystemCall : std::int64_t { call_mmap = 9, call_munmap = 11, call_mremap = 25, call_madvise = 28, call_end = 231 };
 
-/// Pages that come and go: new ones have no history. Asked at the call's entry, while they are still the caller's.
+/// Pages that come and go: new ones have no history. Handled at the call's entry, while the caller still has them.
 void on_mapping(std::uint64_t begin, std::uint64_t bytes) {
   state->counter.forget(begin, begin + bytes);
   const std::lock_guard lock(state->translation);

@@ -56,7 +56,7 @@ struct RawCounts {
 void write(std::ostream& out, const RawCounts& counts);
 /// In place of counts: why there are none.
 void write_error(std::ostream& out, const std::string& message);
-/// Fails for a file that is damaged or was not ended, and with the message of one that holds an error.
+/// Fails for a damaged or unfinished file, and with the message of a file that holds an error.
 [[nodiscard]] Result<RawCounts> read_raw_counts(std::istream& in);
 
 }  // namespace crosstalk::reference

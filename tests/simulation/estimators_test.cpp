@@ -62,10 +62,10 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"counters", {"post_stratified", "board_ipw", "next_access", "next_store"}},
                     Case{"false_sharing", {"post_stratified", "board_ipw"}},
                     Case{"mixed", {"post_stratified", "board_ipw"}},
-                    // 97.9 % are covered: so near the limit, 200 runs tell it to within a point only.
+                    // 97.9 % are covered: 200 runs tell it only to within a point.
                     Case{"ring", {"post_stratified", "next_store"}, 5 * runs}, Case{"whole_lines", {"post_stratified"}},
                     Case{"all_to_all", {"post_stratified"}},
-                    // A bias of 1.1 +-0.3 %: 200 runs tell it to within 1.3 points only, 1000 to within 0.6.
+                    // A bias of 1.1 +-0.3 %: 200 runs tell it only to within 1.3 points, 1000 to within 0.6.
                     Case{"own_words", {"post_stratified"}, 5 * runs},
                     Case{"one_writer", {"post_stratified", "next_store"}},
                     Case{"waiting_writer", {"post_stratified", "next_store"}}, Case{"lost_traps", {"post_stratified"}},
@@ -82,9 +82,9 @@ TEST(PackedWords, AreNearlyRight) {
   EXPECT_LE(score.coverage, most_coverage);
 }
 
-// By samples that stand for accesses: how often threads communicate. There are so many runs that three standard errors
-// of the bias are 3 % of the truth at most, and so is the bias. Some -1 to -3 % are of the scenarios' nature: traps
-// hold up the partner, and what others do between an access and the watch that its sample opens is not seen.
+// Numbers of communications, by samples that stand for accesses. There are enough runs that three standard errors of
+// the bias are at most 3 % of the truth, and so is the bias. Some -1 to -3 % are in the scenarios' nature: traps delay
+// the partner, and accesses by others between an access and the watch that its sample opens are not seen.
 constexpr double largest_count_bias = 0.03;
 
 class Counted : public testing::TestWithParam<Case> {};
@@ -183,17 +183,17 @@ INSTANTIATE_TEST_SUITE_P(
                     Known{"accesses_whole_lines", "post_stratified", 4.0, 10.0},
                     // A load that was left out is not followed to the communication that comes next.
                     Known{"accesses_slow_ring", "post_stratified", -0.85, -0.70},
-                    // Skid in time falls on what lasts: on private work rather than on quick accesses.
+                    // Skid in time favours long operations: private work rather than quick accesses.
                     Known{"accesses_shadow", "post_stratified", -0.14, -0.07},
                     Known{"accesses_long_shadow", "post_stratified", -0.34, -0.24},
                     // Nothing stands for samples that were dropped.
                     Known{"accesses_no_address", "post_stratified", -0.32, -0.22},
-                    // By the time of a late watch the line is as it is at any moment, not after an access.
+                    // A late watch begins at a random moment of the line, not after an access.
                     Known{"accesses_late", "post_stratified", 0.7, 1.6}),
     [](const auto& instance) { return std::string(instance.param.scenario) + "_" + instance.param.estimator; });
 
-// Clocks that go by the kernel's tick run out together, and one thread's is always the first: the others have their
-// watches, too, and no direction is missed.
+// Clocks that expire with the kernel's tick expire together, and one thread's is always the first: the others have
+// their watches, too, and no direction is missed.
 TEST(Ticks, LeaveNoDirectionOut) {
   const Scenario& ticks = scenario("ticks");
   std::map<std::pair<std::uint32_t, std::uint32_t>, double> found;
@@ -232,8 +232,8 @@ TEST(FewWatches, AreCoveredAndNearlyUnbiased) {
 }
 
 // 24 of 63 other threads are armed at a time, and a thread has some five watches. An event weighs so much that 40 runs
-// tell the bias to within six points only (it is -3.4 +-1.1 % in 400): that nothing is cut is for
-// Armed.AnEventIsNotCutToTheFewWatchesOfItsThread to tell.
+// tell the bias only to within six points (it is -3.4 +-1.1 % in 400). Armed.AnEventIsNotCutToTheFewWatchesOfItsThread
+// tests that nothing is cut.
 TEST(ManyThreads, AreCovered) {
   const Score score = scores_of({"many_threads", {}}, {"post_stratified"}, 40).front();
   EXPECT_GT(score.bias, -0.15);

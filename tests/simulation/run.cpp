@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads take turns by the time at which their next access begins. An access has its effect when it begins and lasts
-// for its latency; a sample that falls into it is handled when it ends, as the access that has just retired.
+// Threads take turns by the start time of their next access. An access has its effect when it begins and lasts for its
+// latency; a sample in it is handled at its end, as the access that has just retired.
 #include "tests/simulation/run.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 namespace crosstalk::simulation {
 namespace {
 
-/// A counter has run out, and the access that is sampled for it is still to come.
+/// A counter has run out, but its sampled access is still to come.
 struct Late {
   std::uint64_t weight = 0;
   double accesses = 0;  // so many counted ones are passed by
@@ -111,7 +111,7 @@ class Simulation {
   }
 
   /// A thread that is not the first of its place stands for a whole period with its first sample, as all do in a
-  /// target: it comes anywhere in it.
+  /// target: the sample comes at a random time of the period.
   void begin_crew(double now_ns) {
     for (std::uint32_t i = 0; i < threads_.size(); ++i) {
       Thread& thread = threads_[i];
@@ -186,7 +186,7 @@ class Simulation {
     return latency_ns;
   }
 
-  /// As the kernel describes them to a profile; a simulated processor takes a cycle a nanosecond.
+  /// Returns the events as the kernel describes them; a simulated processor takes a cycle a nanosecond.
   [[nodiscard]] std::vector<profile::EventRow> events() const {
     const Counting& counting = scenario_.observer.counting;
     using profile::SourceKind;
@@ -272,7 +272,7 @@ class Simulation {
     return late;
   }
 
-  /// Takes the sample of a counter that has run out, if the access that it is of is among the events.
+  /// Takes the sample of a counter that has run out, if its access is among the events.
   void take_late_sample(std::uint32_t index, std::size_t which, const Counted& what, const Events& events) {
     const Thread& thread = threads_[index];
     std::optional<Late>& late = threads_[index].counters.at(which).late;
@@ -291,7 +291,7 @@ class Simulation {
     late->accesses = std::max(0.0, late->accesses - (events.all - events.after));
   }
 
-  /// The sampled micro-operation may be none that accesses memory; in a visit to private data it may load or store.
+  /// The sampled micro-operation may access no memory; in a visit to private data it may load or store.
   void take_counted_sample(std::uint32_t index, std::size_t which, const Counted& what, std::uint64_t weight) {
     const bool by_ops = scenario_.observer.source == Source::micro_ops;
     const double no_address = scenario_.observer.counting.no_address;

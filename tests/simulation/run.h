@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A simulated program under a simulated observer: the rows that a profile of it would hold, and the truth.
+// A simulated program under a simulated observer: the rows of its profile, and the truth.
 #pragma once
 
 #include <array>
@@ -33,8 +33,8 @@ struct SimulatedRun {
   double cpu_s = 0;  // of all threads
 };
 
-/// The same seed gives the same run. Its samples lie in the memory of `room`: of many runs, half of the time went into
-/// new memory for each.
+/// Simulates a run; the same seed gives the same run. Its samples are in the memory of `room`: over many runs, half of
+/// the time went into new memory for each.
 [[nodiscard]] SimulatedRun simulate(const Scenario& scenario, std::uint64_t seed,
                                     std::vector<profile::SampleRow> room = {});
 /// Returns the access of the instruction before a trap of a simulated run.

@@ -79,8 +79,8 @@ Scenario many_threads() {
   return scenario;
 }
 
-// Times are in proportion to a period of 4 ms as those of threads are that live for a millisecond: to arm one other
-// thread takes an eighth of their life.
+// Times are in proportion to a period of 4 ms for threads that live for a millisecond: to arm one other thread takes an
+// eighth of their life.
 Scenario brief_threads(std::string_view name, std::string_view summary, double lives) {
   Scenario scenario = with_parts(name, summary, {{Pattern::own_words, 0.57, 1}, private_work(0.43)});
   scenario.threads = 2;
@@ -103,8 +103,8 @@ Scenario packed() {
 Scenario counting(Source source, std::string_view name, std::string_view summary, std::vector<Part> parts) {
   Scenario scenario = with_parts(name, summary, std::move(parts));
   scenario.observer.source = source;
-  // A sample comes when its access is over, and what others do meanwhile is not seen: of an access as slow as that of
-  // a clock's scenarios, whose time alone counts there, it would be much.
+  // A sample comes at the end of its access, and accesses by others meanwhile are not seen: with the slow accesses of a
+  // clock's scenarios, whose time alone counts there, they would be many.
   scenario.latencies.transfer_ns = 200;
   return scenario;
 }

@@ -58,8 +58,8 @@ struct Counting {
   double no_address = 0;     // share of samples that the collector drops, since nobody tells what they accessed
 };
 
-/// The observer. Costs are in proportion to the period as measured ones are to a real period: about a watch for each
-/// sample or two is affordable.
+/// The observer. Costs are in proportion to the period, as measured on real machines: about one watch for each sample
+/// or two is affordable.
 struct Observer {
   double period_ns = 200'000;
   double jitter = 0.2;  // of the period, evenly to both sides
@@ -71,8 +71,8 @@ struct Observer {
   double trap_cost_ns = 600;  // the trapping thread stands still for so long
   double stall_ns = 0;        // for each thread that is armed, the sampled one stands still for so long
   double lost_traps = 0;      // share of traps whose record is lost
-  // Clocks run out at the same moments of elapsed time, as those of the kernel's tick do: thread n's so long after that
-  // of thread n - 1. 0: each goes by the CPU time of its thread.
+  // Clocks expire at the same moments of elapsed time, as those of the kernel's tick do: thread n's this much after
+  // that of thread n - 1. 0: each follows the CPU time of its thread.
   double tick_skew_ns = 0;
   Source source = Source::clock;
   Counting counting;

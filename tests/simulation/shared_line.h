@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One cache line as it is: every access is seen, so every communication is known by its definition.
+// The true state of one cache line: every access is seen, so every communication is known by its definition.
 #pragma once
 
 #include <array>
@@ -32,7 +32,7 @@ class SharedLine {
 
   /// Returns the transfer that an access by `thread` would cause now.
   [[nodiscard]] std::optional<Transfer> transfer(std::uint32_t thread, const Access& access) const;
-  /// Would a store by `thread` take the line from others that have read it since the thread's last access?
+  /// True if a store by `thread` would take the line from others that have read it since the thread's last access.
   [[nodiscard]] bool invalidates(std::uint32_t thread, const Access& access) const;
   void touch(std::uint32_t thread, const Access& access);
 

@@ -123,7 +123,7 @@ TEST(Simulate, PatternsExchangeWhatTheyAreNamedAfter) {
   EXPECT_TRUE(pairs("private_data").empty());
 }
 
-/// How many samples are of accesses to shared lines, as a share of all.
+/// Returns the share of samples of accesses to shared lines.
 double shared_share(const SimulatedRun& run, std::uint32_t shared_lines) {
   std::size_t shared = 0;
   for (const profile::SampleRow& sample : run.samples) {

@@ -16,11 +16,11 @@ namespace crosstalk::simulation {
 /// Returns an estimator's matrix from a run's rows, by the same steps as a report.
 [[nodiscard]] attribution::Matrix estimate_of(const SimulatedRun& run, const attribution::Estimator& estimator);
 
-/// The same as a report says it: without numbers of communications where samples cannot tell them.
+/// As a report shows it: without numbers of communications if samples cannot tell them.
 [[nodiscard]] attribution::Matrix reported_of(const SimulatedRun& run, const attribution::Estimator& estimator);
 
-/// How an estimator fares in one scenario. Errors and widths are fractions of the true total: of the cost, seconds, or,
-/// where samples count, of communications.
+/// An estimator's performance in one scenario. Errors and widths are fractions of the true total: of the cost, seconds,
+/// or, if samples count, of communications.
 struct Score {
   const attribution::Estimator* estimator = nullptr;
   std::uint32_t runs = 0;
@@ -37,8 +37,8 @@ struct Score {
   double estimated_s = 0, true_s = 0;  // mean totals, seconds or communications
 };
 
-/// Runs with seeds first_seed, first_seed + 1, ...; one score for each estimator, in order. Numbers of communications
-/// are judged though a report would not say them.
+/// Runs with seeds first_seed, first_seed + 1, ...; returns one score for each estimator, in order. Also judges numbers
+/// of communications that a report would not show.
 [[nodiscard]] std::vector<Score> judge(const Scenario& scenario, std::span<const attribution::Estimator> estimators,
                                        std::uint32_t runs, std::uint64_t first_seed = 1);
 

@@ -36,10 +36,10 @@ class Watching {
   void begins(std::uint32_t thread);
   void ends(std::uint32_t thread);
 
-  /// A thread has been sampled, so long a time of its own after the sample before; its last access is in the row. Sets
-  /// the row's flags and watch. Returns for how long the thread stands still, if it opens the watch itself.
+  /// A thread has been sampled, `cpu_ns` of its own time after the sample before; its last access is in the row. Sets
+  /// the row's flags and watch. Returns the time that the thread stands still, if it opens the watch itself.
   double sample(profile::SampleRow& row, std::uint64_t cpu_ns);
-  /// A thread accesses a line. Returns how many watchpoints it ran into.
+  /// A thread accesses a line. Returns the number of watchpoints that fired.
   std::uint32_t access(std::uint32_t thread, const Access& access, double now_ns);
   /// Closes watches whose alarm has rung by now.
   void pass(double now_ns);

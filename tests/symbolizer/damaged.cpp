@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Damaged files: whatever the bytes are, every question is answered (with nothing, mostly), and soon.
+// Damaged files: for any bytes, every query answers soon, mostly with nothing.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -49,7 +49,7 @@ class Damaged : public testing::TestWithParam<const char*> {
         .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   }
   void SetUp() override {
-    // One file a test: tests run side by side, and a file that shrinks while it is mapped is no test of ours.
+    // One file for each test: tests run side by side, and a shrinking mapped file is not under test.
     path = testing::TempDir() + "/damaged_" + GetParam() + std::to_string(::getpid());
     for (const char* name : {"nested_loops", "switch_in_loop", "inlines", "accesses", "global_outer", "main"}) {
       addresses.push_back(address_of(fixture(GetParam()), name) + 4);

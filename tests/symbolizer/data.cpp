@@ -87,8 +87,8 @@ TEST_P(Data, OffsetsOutsideGiveNothing) {
   EXPECT_FALSE(program.symbols.field(program.id, symbol("global_array"), ~std::uint64_t{0}));
 }
 
-/// The types that calls in a function allocate. Code of the standard library that is not inlined is called, so that
-/// only what debug information says of the function itself is looked at.
+/// The types that calls in a function allocate. Non-inlined code of the standard library is called, so that only the
+/// function's own debug information is read.
 TEST_P(Data, TypesOfWhatIsAllocated) {
   const auto types_in = [&](const std::string& function) {
     std::set<std::string> names;

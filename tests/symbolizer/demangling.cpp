@@ -28,7 +28,7 @@ TEST(Demangling, OtherNamesStayAsTheyAre) {
   }
 }
 
-/// As references are written: nothing for 0, else the number less one in base 62.
+/// Writes a number as references have it: nothing for 0, else the number less one in base 62.
 std::string in_base_62(std::size_t value) {
   constexpr std::string_view digits = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
   if (value == 0) {
@@ -43,7 +43,7 @@ std::string in_base_62(std::size_t value) {
   return text;
 }
 
-/// Each of its parts is a pair of the part before: 2 to the power of `parts` words, if all of it were written.
+/// Each of its parts is a pair of the part before: 2 to the power of `parts` words, if written in full.
 std::string doubled_by_each_part(int parts) {
   std::string name = "IC1a";
   std::size_t previous = name.size();

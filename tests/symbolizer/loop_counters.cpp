@@ -8,7 +8,7 @@
 
 #include "symbolizer/loops/loop_anatomy.h"
 
-// Each function is taken apart as bytes and never run. Labels `at_...` are places where a thread is interrupted.
+// Each function is analysed as bytes and never run. Labels `at_...` are places where a thread is interrupted.
 asm(R"(
 .text
 .macro begin name

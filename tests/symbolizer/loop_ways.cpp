@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ways round loops whose iterations branch: few are found, and a search among too many ends.
+// The paths round loops whose iterations branch: few are found, and a search among too many ends.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 #include "symbolizer/loops/loop_anatomy.h"
 
-// Each function is taken apart as bytes and never run. A turning has two blocks, one of which may be gone round.
+// Each function is analysed as bytes and never run. A branch has two blocks, one of which may be skipped.
 asm(R"(
 .text
 .macro turnings name, count

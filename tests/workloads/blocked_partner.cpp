@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two processes exchange lines of memory that they share; then one of them blocks in a system call while the other
-// goes on using the lines. Each kind of call that a signal would end before its time is blocked in, in turn; the
-// program counts what came of it. Undisturbed, none is interrupted, and no time-out begins anew.
+// Two processes exchange lines of shared memory; then one of them blocks in a system call while the other goes on using
+// the lines. It blocks in turn in each kind of call that a signal would end too early, and the program counts the
+// results. Undisturbed, no call is interrupted, and no time-out restarts.
 #include <linux/futex.h>
 #include <poll.h>
 #include <sched.h>
@@ -270,7 +270,7 @@ void block_in_turn(const Objects& objects, Table& table, Ledger& ledger) {
   }
 }
 
-/// In the parent: while the child is blocked it has the lines to itself.
+/// In the parent: while the child is blocked, the parent has the lines to itself.
 void talk(const Objects& objects, Table& table, Ledger& ledger, const Deadline& deadline) {
   while (true) {
     for (const Deadline exchanging(exchange_s); !exchanging.passed();) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads exchange heap blocks that one line of code has allocated: all of them alike, one nearly all the time, or each
-// pair of threads a block of its own.
+// Threads exchange heap blocks of one allocation site: all of them alike, one nearly all the time, or each pair of
+// threads a block of its own.
 #include <unistd.h>
 
 #include <cstdio>
@@ -33,7 +33,7 @@ std::vector<std::unique_ptr<Node>> make_nodes(int count) {
   return nodes;
 }
 
-/// Pairs run in turns, so that both threads of each have a processor where there are two.
+/// Pairs run in turns, so that both threads of each have a processor if there are two.
 void await_turn(std::uint32_t pair, const Deadline& deadline) {
   constexpr double turn_s = 0.02;
   while (static_cast<std::uint32_t>(deadline.elapsed() / turn_s) % pairs != pair && !deadline.passed()) {

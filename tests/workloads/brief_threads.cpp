@@ -56,7 +56,7 @@ std::int64_t thread_ns() {
   return used.tv_sec * 1'000'000'000 + used.tv_nsec;
 }
 
-/// Reads the time seldom, so that it is the counting that takes the time.
+/// Reads the time seldom, so that counting takes most of the time.
 [[gnu::noinline]] void count_until(std::uint64_t end, std::uint32_t* counter) {
   do {
     for (int n = 0; n < 200; ++n) {

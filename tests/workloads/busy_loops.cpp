@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops whose limit is known by how they are made: multiply-adds in registers, a triad out of the caches and one in the
+// Loops whose limit is known by construction: multiply-adds in registers, a triad out of the caches and one in the
 // second level, a chain of dependent additions, a chase through pointers. Each counts its iterations, operations and
-// bytes, and times itself with the thread's CPU clock. Vectors of 32 bytes, whatever the rest is built for; a processor
-// without AVX2 and FMA is refused.
+// bytes, and times itself with the thread's CPU clock. Vectors of 32 bytes in every build; a processor without AVX2 and
+// FMA is refused.
 #include <immintrin.h>
 
 #include <algorithm>

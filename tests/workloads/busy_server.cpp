@@ -161,7 +161,7 @@ void idle(int in) {
   }
 }
 
-/// All threads but the workers leave the signals to those, whose calls are not interrupted by it.
+/// All threads except the workers leave the signals to those, whose calls they do not interrupt.
 void block_signal() {
   sigset_t set;
   sigemptyset(&set);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads made by clone() itself, behind the C library's back: no pthread_create to interpose, no thread-local
-// storage of their own. Two of them hand a word to and fro, while main works on its own.
+// Threads made by clone() itself, unknown to the C library: no pthread_create to interpose, no thread-local storage of
+// their own. Two of them hand a word to and fro, while main works on its own.
 #include <linux/futex.h>
 #include <sched.h>
 #include <sys/mman.h>

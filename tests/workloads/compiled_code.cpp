@@ -62,7 +62,7 @@ std::string record(std::uint32_t id, const std::string& body) {
   return Bytes().add(id, static_cast<std::uint32_t>(16 + body.size()), monotonic_ns()).text() + body;
 }
 
-/// tools/perf/Documentation/jitdump-specification.txt. It is mapped executable, so that a profiler sees where it is.
+/// tools/perf/Documentation/jitdump-specification.txt. It is mapped executable, so that a profiler learns its place.
 void write_jit_dump(const std::string& folder, std::uint64_t address) {
   const auto pid = static_cast<std::uint32_t>(getpid());
   const std::uint64_t bytes = code.size();

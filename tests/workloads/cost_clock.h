@@ -14,7 +14,7 @@ namespace workload {
 enum class Sharing : std::uint8_t { same_word, own_words };
 
 /// Times stretches of a thread's code whose accesses, nearly all, communicate from one other thread. Each thread has a
-/// clock of its own, on its stack, so that timing shares nothing. Being timed takes some 20 ns of a stretch.
+/// clock of its own, on its stack, so that timing shares nothing. Timing takes some 20 ns of a stretch.
 class CostClock {
  public:
   static constexpr std::size_t max_threads = 65;  // of the truth, main among them
@@ -38,7 +38,7 @@ class CostClock {
     return (sharing == Sharing::same_word ? same_ : own_).at(static_cast<std::size_t>(producer));
   }
 
-  /// The processor's time stamp, when all before is done and nothing after has begun.
+  /// Returns the processor's time stamp, after all earlier work and before any later.
   static std::uint64_t now() {
     _mm_lfence();
     const std::uint64_t stamp = __rdtsc();

@@ -51,8 +51,8 @@ struct CountedLoop {
   double l2_bytes = -1;                          // between L1D and L2; -1: not known
 };
 
-/// Each loop in visits of about `visit_s`, in turn, until it has taken its part of `seconds` of CPU time. The truth.
-/// `beside`: is called after each visit.
+/// Runs each loop in visits of about `visit_s`, in turn, until it has taken its part of `seconds` of CPU time. Returns
+/// the truth. `beside` is called after each visit.
 template <class Data>
 std::string run_counted(Data& data, const std::vector<CountedLoop<Data>>& loops, double seconds, double visit_s,
                         const std::function<void()>& beside = nullptr) {

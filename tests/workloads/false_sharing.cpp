@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each thread adds to a counter of its own; the counters are `--stride` bytes apart. Below 64 the lines are
-// shared and the bytes are not: false sharing alone. How often depends on the machine, and to count it would be
-// to change it, so the matrix is one of proportions: every pair alike.
+// Each thread adds to a counter of its own; the counters are `--stride` bytes apart. Below 64 they share lines but no
+// bytes: false sharing alone. The number of communications depends on the machine, and counting them would change it,
+// so the matrix has proportions: every pair alike.
 #include <atomic>
 
 #include "workload.h"
@@ -29,7 +29,7 @@ std::uint64_t count(Integer* counter, const Deadline& deadline) {
 
 int line_of(int thread, int stride) { return thread * stride / static_cast<int>(workload::line_bytes); }
 
-/// Counters on a line that holds some of several: the same for all such lines, else 0.
+/// Returns the number of counters on a line with several, if all such lines have the same number; else 0.
 int crowd(int threads, int stride) {
   int alike = 1;
   for (int thread = 0; thread < threads;) {

@@ -30,7 +30,7 @@ std::string status_of(const std::string& name) {
   return "0";
 }
 
-/// Now and then it lets the others run: threads that switch often are watched in another way than those that do not.
+/// Yields now and then: threads that switch often are watched in another way than others.
 void work_until(const std::atomic<bool>& stop) {
   static std::atomic<unsigned long> shared{0};
   constexpr unsigned long often = 4096;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A library is loaded while the program has long been running; from then on two threads share blocks that the library
-// allocates, a new one some twenty times a second. Prints how many there were.
+// allocates, a new one some twenty times a second. Prints their number.
 #include <dlfcn.h>
 #include <unistd.h>
 

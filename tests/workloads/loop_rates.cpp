@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops of many shapes that count their own iterations and time themselves with the thread's CPU clock, in an order
-// and in visits of lengths that no sampling period can beat against. Iterations are those of the machine code's loop:
-// a body that does four elements is one. Built without unrolling and vectorising, so that the source is that loop.
+// Loops of many shapes that count their own iterations and time themselves with the thread's CPU clock, in an order and
+// in visits of lengths that no sampling period can beat against. Iterations are those of the machine code's loop: a
+// body that handles four elements is one. Built without unrolling and vectorising, so that the machine code has the
+// source's loop.
 #include <algorithm>
 #include <cstdio>
 #include <random>
@@ -211,7 +212,7 @@ std::uint64_t strided_by_three(Data& data, std::uint64_t n) {
   return n;
 }
 
-/// How often the branch of branches() is taken: the same again, after it, so that its loop need not count.
+/// Returns how often the branch of branches() is taken: computed again afterwards, so that its loop need not count.
 [[gnu::noinline]] std::uint64_t branches_taken(std::uint64_t x, std::uint64_t n) {
   std::uint64_t taken = 0;
   x |= 1;
@@ -236,7 +237,7 @@ std::uint64_t strided_by_three(Data& data, std::uint64_t n) {
   return n;
 }
 
-/// Roots by Newton's steps until one is small: a comparison of numbers ends the inner loop.
+/// Roots by Newton's steps until one is small: a floating-point comparison ends the inner loop.
 [[gnu::noinline]] std::uint64_t newton(Data& data, std::uint64_t n) {
   const std::uint64_t rounds = n / 8 + 1;
   double total = 0;
@@ -255,7 +256,7 @@ std::uint64_t strided_by_three(Data& data, std::uint64_t n) {
   return rounds;
 }
 
-/// A byte is looked for by 16 at a time: 2 to 6 times, by chance.
+/// Searches a byte 16 at a time: 2 to 6 times, by chance.
 [[gnu::noinline]] std::uint64_t vector_search(Data& data, std::uint64_t n) {
   using Bytes = char __attribute__((vector_size(16)));
   const Bytes wanted = Bytes{} + 1;
@@ -281,8 +282,8 @@ std::uint64_t strided_by_three(Data& data, std::uint64_t n) {
   return rounds;
 }
 
-/// Counted up by compare and exchange, tried until it holds: alone, so that it does at once. One in eight goes another
-/// way.
+/// Counts up by compare and exchange, repeated until it succeeds: alone, so that it succeeds at once. One in eight
+/// takes another path.
 [[gnu::noinline]] std::uint64_t retried_exchange(Data& data, std::uint64_t n) {
   for (std::uint64_t i = 0; i < n; ++i) {
     std::uint64_t seen = __atomic_load_n(&data.shared, __ATOMIC_RELAXED);
@@ -339,7 +340,7 @@ struct Times {
   double more_flops[shape_count] = {};
 };
 
-/// As measured so far: machines differ by more than visits may.
+/// Returns the measured rate so far: machines differ by more than visits may.
 double units_per_s(std::size_t shape, const Times& times) {
   constexpr double most = 10;  // times what is usual: some shapes do not do all that they are asked for
   const double usual = shapes[shape].units_per_s;

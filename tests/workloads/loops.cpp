@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops of known place and known CPU time: each is timed with the thread's CPU clock in visits of a few
-// milliseconds, in an order that no sampling period can beat against.
+// Loops of known place and known CPU time: each is timed with the thread's CPU clock in visits of a few milliseconds,
+// in an order that no sampling period can beat against.
 #include <cstdio>
 #include <ctime>
 #include <random>
@@ -117,7 +117,7 @@ Times run_kernels(unsigned seed, double seconds) {
       const double from = thread_seconds();
       double now = from;
       while (now - from < visit) {
-        // Several between two looks at the clock, which is a system call: a loop's known time holds it, too.
+        // Several rounds between two clock readings, which are system calls: a loop's known time includes them.
         for (int n = 0; n < 8; ++n) {
           times.check += kernels[k].run(field);
         }

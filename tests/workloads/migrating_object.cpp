@@ -38,7 +38,7 @@ void update(Account& what, std::uint64_t amount) {
   }
 }
 
-/// Time of one's own between two updates, so that the others get their turn.
+/// Private work between two updates, so that the others get their turn.
 void think(std::uint64_t steps) {
   for (std::uint64_t n = 0; n < steps; ++n) {
     __builtin_ia32_pause();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops of numerical programs that count their own work: dot product, stencils whose data one level of the caches
-// holds, a scaled copy in the first level, histogram, product of a sparse matrix and a vector, and steps of particles
-// that go one of several ways. Each times itself with the thread's CPU clock.
+// Loops of numerical programs that count their own work: dot product, stencils whose data fit one level of the caches,
+// a scaled copy in the first level, histogram, product of a sparse matrix and a vector, and steps of particles that
+// take one of several paths. Each times itself with the thread's CPU clock.
 #include <map>
 #include <memory>
 #include <random>
@@ -171,7 +171,7 @@ constexpr double v = vector_bytes;
 constexpr double lanes = vector_doubles;
 constexpr double entry_bytes = 8 + 4 + 8;  // the entry, its column, and what it is multiplied with
 constexpr double row_entries = 22.5;       // on average
-// A row of the matrix also loads where it ends and stores a sum.
+// A row of the matrix also loads its end and stores a sum.
 const std::vector<Loop> loops = {
     {"dot_product", dot_product, 2e8, 8 * lanes, 8 * v, 0, 8 * v},
     {"stencil<2>", stencil<2>, 4e8, 4 * lanes, 5 * v, 0, 4 * v},

@@ -179,7 +179,7 @@ PeakBeside::PeakBeside(const Limit& limit, std::size_t vector_bytes) {
   begin_ += models::name(limit.traffic);
   const models::Level level = level_of(unit);
   for (const models::Width width : {models::Width::avx512, models::Width::avx2}) {
-    // As the calibration: to memory the widest vectors, to caches the better ones of two widths.
+    // As the calibration: the widest vectors for memory, the better of two widths for caches.
     if (calibration::is_supported(width) && (level != models::Level::memory || kernels_.empty())) {
       kernels_.push_back(std::make_unique<Bytes<Kernel>>(width, level, limit.traffic));
     }

@@ -21,8 +21,8 @@ struct Limit {
 
 class PeakBeside {
  public:
-  /// `vector_bytes`: of the loop's multiply-adds; levels have the peak of whatever vectors are best at them. Ends the
-  /// process where the machine cannot be described.
+  /// `vector_bytes`: width of the loop's multiply-adds; levels have the peak of their best vectors. Ends the process if
+  /// the machine cannot be described.
   PeakBeside(const Limit& limit, std::size_t vector_bytes);
   ~PeakBeside();
   PeakBeside(const PeakBeside&) = delete;
@@ -40,7 +40,7 @@ class PeakBeside {
   std::string begin_;
 };
 
-/// As run_counted(), with the peak in turns with the loop where there is one.
+/// As run_counted(), with the peak in turns with the loop if there is one.
 template <class Data>
 std::string run_with_peak(Data& data, const std::vector<CountedLoop<Data>>& loops, double seconds, double visit_s,
                           const std::unique_ptr<PeakBeside>& peak) {

@@ -48,8 +48,8 @@ struct Ledger {
   Entry entries[max_processes];
 };
 
-/// How the table comes to be in the processes. `file` and `segment` are -1 for anonymous memory; `name` is the
-/// kernel's, in a user's words.
+/// Sets up the table in the processes. `file` and `segment` are -1 for anonymous memory; `name` is the kernel's, in a
+/// user's words.
 struct Memory {
   int file = -1, segment = -1;
   std::string name = "anonymous shared memory";
@@ -57,7 +57,7 @@ struct Memory {
   char* places = nullptr;  // each process maps a file at its own place, one after the other
 };
 
-/// A multiple of the page, and of nothing that mappings are aligned to.
+/// A multiple of the page, but of no larger alignment of mappings.
 constexpr std::size_t place_bytes = (sizeof(Table) / 4096 + 3) * 4096;
 
 /// Returns the result of mmap, or exits.
@@ -116,7 +116,7 @@ Memory open_file(const std::string& kind) {
   return memory;
 }
 
-/// In a child: gives up the parent's mapping and maps the file anew, at another address than anybody else.
+/// In a child: gives up the parent's mapping and maps the file anew, at an address of its own.
 Table* map_own(const Memory& memory, int me) {
   if (memory.file < 0 && memory.segment < 0) {
     return memory.table;
@@ -151,7 +151,7 @@ void add_to_lines(Table& table, int lines) {
   }
 }
 
-/// Every process has read its baton before anybody stores to one, so that it is known whose copy a store takes away.
+/// Every process has read its baton before any stores to one, so the copy that a store takes away is known.
 void await_all(Ledger& ledger, const Line& baton, int processes) {
   __atomic_load_n(&baton.word, __ATOMIC_ACQUIRE);
   __atomic_add_fetch(&ledger.ready.word, 1U, __ATOMIC_ACQ_REL);
@@ -232,7 +232,7 @@ pid_t start(int me, const Race& race, const Memory& memory, Ledger& ledger, cons
   return child;
 }
 
-/// True when all have ended well; the first that does not takes the others with it.
+/// True if all have ended well; the first failure ends the others.
 bool join(const std::vector<pid_t>& children) {
   bool all_well = true;
   for (std::size_t n = 0; n < children.size(); ++n) {

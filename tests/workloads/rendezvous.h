@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A barrier that spins (and yields): where threads meet without a system call a meeting. Its own two lines are
-// synchronisation and no data; programs name it in `sync`.
+// A barrier that spins (and yields), without a system call a meeting. Its own two lines are synchronisation and no
+// data; programs name it in `sync`.
 #pragma once
 
 #include "workload.h"
@@ -11,7 +11,7 @@ class Rendezvous {
  public:
   explicit Rendezvous(std::uint32_t threads) : threads_(threads) {}
   void meet() { meet(nullptr); }
-  /// Meets; true for all when `deadline` had not passed for the last to come.
+  /// Meets; true for all if `deadline` had not passed for the last to arrive.
   bool meet_again(const Deadline& deadline) {
     meet(&deadline);
     return !over_;  // not written again before all have met again

@@ -110,7 +110,7 @@ CROSSTALK_WIDE std::uint64_t m3_l2_6_f80(Data& data, std::uint64_t n) {
 
 constexpr double v = vector_bytes;
 constexpr double lanes = vector_doubles;
-// The sums at the ends of chains are 4 operations more than the source counts.
+// The sums at the ends of chains add 4 operations to the source's count.
 const std::vector<Loop> loops = {
     {"in_memory", in_memory, 5e7, 4 * lanes, 2 * v, 2 * v, v},
     {"m3_l2_2_f2", m3_l2_2_f2, 5e7, 2 * lanes, 4 * v, 3 * v, 5 * v},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One thread that reads from the kernel most of the time: pump() calls read(), and computes a little in between. With
-// --confine it first enters a seccomp filter, as programs do that trust their input little.
+// --confine it first enters a seccomp filter, as programs do that distrust their input.
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
