@@ -302,7 +302,7 @@ TEST(CounterGroups, fixed_counters_are_free_where_there_are_some) {
   EXPECT_EQ(find(*amd, CounterQuantity::flops)->counters, 2U);  // the kernel joins two
 }
 
-/// Returns if the event counts on the lower counters only, by its code and unit mask: Intel's lists, field "Counter".
+/// True if the event counts on the lower counters only, by its code and unit mask: Intel's lists, field "Counter".
 bool is_of_lower_counters(const std::string& machine, std::uint64_t config) {
   const std::uint64_t code = config & 0xffU;
   const std::uint64_t mask = config >> 8U & 0xffU;

@@ -209,7 +209,7 @@ void narrow_integers() {
   sink = words[63];
 }
 
-/// Square roots until two steps hardly differ: the loop ends by a comparison of numbers.
+/// Square roots until two steps hardly differ: a floating-point comparison ends the loop.
 void newton() {
   double sum = 0;
   for (int i = 1; i < 120; ++i) {
@@ -226,7 +226,7 @@ void newton() {
   sink = static_cast<std::uint64_t>(sum);
 }
 
-/// A byte is looked for by sixteen at a time, as libraries do it.
+/// Searches a byte sixteen at a time, as libraries do.
 void vector_search() {
   std::memset(text, 'a', sizeof text);
   std::uint64_t sum = 0;
@@ -260,7 +260,7 @@ void library_searches() {
   sink = sum;
 }
 
-/// A number is counted up while it is smaller than another that is rounded and converted.
+/// Counts a number up while it is smaller than another that is rounded and converted.
 void conversions() {
   std::uint64_t sum = 0;
   float single = 0.5F;

@@ -41,7 +41,7 @@ struct TraceStep {
 bool trace(const std::function<void()>& function, std::size_t limit,
            const std::function<void(const TraceStep&, pid_t)>& visit);
 
-/// How many instructions of a function are enough: 3000, or CROSSTALK_TEST_STEPS (`./dev verify` looks at more).
+/// Returns a sufficient number of instructions of a function: 3000, or CROSSTALK_TEST_STEPS (`./dev verify` uses more).
 std::size_t usual_steps();
 
 /// A reader of the memory of process `*pid`.

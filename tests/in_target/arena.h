@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An arena as the recorder makes it, for tests of who attaches to one.
+// An arena as the recorder makes it, for tests of attaching.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -38,10 +38,10 @@ TEST(ArmedCost, FaultsAreChargedForTheArmedPart) {
 }
 
 TEST(ArmedCost, ObservedTimesHoldTheirSlowerPart) {
-  // 1000 ns of system calls, half of them slower by half: 1250 ns are observed.
+  // 1000 ns of system calls, half of them slowed by half: 1250 ns are observed.
   EXPECT_DOUBLE_EQ(armed_cost_ns({.armed = {{0.5, 0.5, 0, 0}}, .kernel_slowdown = 0.5, .kernel_ns = 1250}, prices()),
                    250);
-  // 1000 ns of copies all the time armed: 10,000 ns are observed.
+  // 1000 ns of copies, armed all the time: 10,000 ns are observed.
   EXPECT_DOUBLE_EQ(armed_cost_ns({.armed = always, .copying_part = 0.5, .user_ns = 20'000}, prices()), 9000);
 }
 

@@ -422,9 +422,10 @@ TEST_F(Attach, AThreadThatBlocksTheTrapIsNotWatched) {
 
 // ---- from the program's start to its exit
 
-/// This program once more, without a test to run, and with the arena in its environment. Its exit status.
+/// Starts this program once more, without a test to run, and with the arena in its environment. Returns its exit
+/// status.
 int start_again(const Arena& arena, bool traced) {
-  // Leaks are looked for by tracing, which a traced program cannot do.
+  // The leak check traces, which a traced program cannot do.
   std::vector<std::string> environment = {std::string(profile::arena_variable) + "=" + arena.name(),
                                           "ASAN_OPTIONS=detect_leaks=0"};
   for (char** variable = environ; *variable != nullptr; ++variable) {

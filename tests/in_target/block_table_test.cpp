@@ -192,7 +192,7 @@ TEST(BlockTableDeathTest, ABlockKeepsItsNameWhileAnotherThreadReplacesTheFirstTa
   EXPECT_EXIT(replace_the_first_table_often(), testing::ExitedWithCode(0), "");
 }
 
-// Before anything is tracked, too: a clock may run out in the midst of the session's beginning.
+// Works before anything is tracked, too: a clock may expire during the session's start.
 TEST(BlockTable, WhatAThreadHasMadeIsFoundByItsThreadPointer) {
   const auto of_this_thread = [] {
     std::uint64_t thread_pointer = 0;

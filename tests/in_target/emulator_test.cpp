@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Holds the interpreter against the processor: after every single-stepped instruction, whatever the interpreter
-// says to know of registers and flags must be so.
+// Compares the interpreter with the processor: after every single-stepped instruction, its known registers and flags
+// must be right.
 #include "collectors/in_target/access/emulator.h"
 
 #include <gtest/gtest.h>
@@ -156,7 +156,7 @@ class RandomCode {
     return r;
   }
   void modrm(unsigned reg) { byte(0xc0U | reg << 3U | any_register()); }
-  /// `reg` written: with REX.R unknown here, 4 (rsp) is avoided always.
+  /// Registers are written in `reg`: REX.R is unknown here, so 4 (rsp) is always avoided.
   void modrm_reg_written() { byte(0xc0U | pick(0) << 3U | any_register()); }
   int full() const { return narrow_ && !wide_ ? 2 : 4; }
 

@@ -26,8 +26,8 @@ constexpr std::int32_t first_invented_tid = 1'000'000'000;
 
 FakeKernel* kernel = nullptr;
 
-/// A page of its own for `mov %rax, (%rdi)` and one for `mov (%rdi), %rax`: code around an instruction is read as far
-/// as its page goes.
+/// A page of its own for `mov %rax, (%rdi)` and one for `mov (%rdi), %rax`: code around an instruction is read up to
+/// its page's ends.
 constexpr std::size_t code_page_bytes = 4096;
 constexpr std::size_t access_at = code_page_bytes / 2;
 constexpr std::size_t behind_access = access_at + 3;

@@ -26,7 +26,7 @@ struct FakeEvent {
 
 class FakeKernel {
  public:
-  /// Starts afresh; the runtime, its registry and its board are those of the process.
+  /// Starts afresh; the runtime, its registry and its board are the process's own.
   FakeKernel();
   ~FakeKernel();
   FakeKernel(const FakeKernel&) = delete;
@@ -36,9 +36,9 @@ class FakeKernel {
   ThreadState& add_thread();
   /// Returns the address and mode of the thread's watchpoint for its `event`th word; `off` if it has none.
   [[nodiscard]] WatchPlace place(const ThreadState& thread, std::uint32_t event) const;
-  /// The thread accesses memory: each watchpoint that this concerns fires. Returns how many did.
+  /// The thread accesses memory: each watchpoint there fires. Returns how many did.
   std::uint32_t access(ThreadState& thread, std::uint64_t address, bool store, std::uint64_t now_ns);
-  /// The program closes all descriptors that it knows nothing of.
+  /// The program closes all descriptors that it does not know.
   void close_descriptors();
 
   WatchUnit watch;              ///< the unit that is tested

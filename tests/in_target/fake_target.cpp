@@ -27,7 +27,7 @@ namespace crosstalk::in_target {
 namespace test {
 namespace {
 
-// Constant-initialised: the library's own start, before main(), meets these functions, too.
+// Constant-initialised: the library's own start, before main(), calls these functions, too.
 constinit FakeTarget* target = nullptr;
 
 void note_aside(const char* code) {

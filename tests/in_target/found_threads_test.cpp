@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How threads are found that came by no way that we see: real threads of this test, timers that are only written down.
+// Finds threads that were created without our notice: real threads of this test, timers that are only recorded.
 #include "collectors/in_target/threads/found_threads.h"
 
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ World* world = nullptr;
 
 constexpr std::uint64_t second = 1'000'000'000;
 
-/// As the kernel knows a thread that libc has not yet, or no longer, in its hands.
+/// Registers a robust list, as the kernel sees it of a thread that libc does not know yet, or no longer.
 void tell_of_locks(const void* list) { system_call(SYS_set_robust_list, list, std::size_t{24}); }
 
 /// A thread that does nothing until it is let go.

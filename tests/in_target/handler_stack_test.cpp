@@ -17,7 +17,7 @@ volatile char& byte_at(std::uint64_t address) { return *reinterpret_cast<volatil
 
 std::int32_t own_thread() { return static_cast<std::int32_t>(syscall(SYS_gettid)); }
 
-/// Stacks of a test's own, which outlive it: their memory is never given back.
+/// Returns stacks for one test, which outlive it: their memory is never freed.
 HandlerStacks& fresh_stacks() {
   static auto* const all = new std::deque<HandlerStacks>();
   return all->emplace_back();

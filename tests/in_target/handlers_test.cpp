@@ -96,8 +96,8 @@ class Handlers : public testing::Test {
   Handlers(const Handlers&) = delete;
   Handlers& operator=(const Handlers&) = delete;
 
-  /// Thread 1, which another one is suspected to share a line with, was sampled at the line: it is watched by the
-  /// process's own unit from now on. Returns the index of the event that has its word in this thread.
+  /// Thread 1 is sampled at a line that another thread is suspected to share: the process's own unit watches it from
+  /// now on. Returns the index of the event that has its word in this thread.
   std::uint32_t watch_line() {
     watch_unit().start(4, horizon_ns);
     ThreadState& other = kernel_.add_thread();

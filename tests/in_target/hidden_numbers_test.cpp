@@ -178,7 +178,7 @@ TEST_F(HiddenNumbers, WhatTheProgramHasSetIsNotPutBack) {
             0);
 }
 
-// It shares the parent's memory, and the flag with it, but has a limit of its own.
+// The child shares the parent's memory, with the flag, but has a limit of its own.
 TEST_F(HiddenNumbers, AVforkChildDoesNotTakeItsParentsFlag) {
   EXPECT_EQ(wrong_in_child([] {
               set_limit(256, 2048);

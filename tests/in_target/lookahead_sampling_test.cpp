@@ -100,7 +100,7 @@ TEST_F(LookaheadSampling, TheRecordTellsTheLoopAndItsWay) {
 }
 
 TEST_F(LookaheadSampling, OneInTwoSamplesIsFollowedUntilAPlaceIsKnown) {
-  // At a place of its own each, none is known: chance alone decides. Five deviations of a fair coin on each side.
+  // Each at a place of its own, none known: chance alone decides. Five deviations of a fair coin on each side.
   std::uint32_t count = 0;
   constexpr std::uint32_t places = 40;
   const std::size_t first = next_loop_;

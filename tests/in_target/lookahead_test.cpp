@@ -58,7 +58,7 @@ struct Stepped {
   std::uint8_t length = 0;
 };
 
-/// Instructions of the walk that were executed as it says, from step `at` on; `whole`: all of them.
+/// Instructions that were executed as the lookahead says, from step `at` on; `whole`: all of them.
 struct Held {
   std::size_t instructions = 0;
   bool whole = true;

@@ -16,7 +16,7 @@
 namespace crosstalk::in_target::modules::module_facts_test {
 namespace {
 
-/// A module that is nothing but notes, at the address of `bytes`.
+/// A module that consists of notes only, at the address of `bytes`.
 class NoteModule {
  public:
   explicit NoteModule(std::vector<std::uint8_t> bytes, std::uint64_t alignment = 4) : bytes_(std::move(bytes)) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Executes one instruction on the processor, from a given state of all its registers: the truth that the vector unit is
-// held against.
+// Executes one instruction on the processor, from a given state of all its registers: the truth for the vector unit.
 #pragma once
 
 #include <array>
@@ -23,7 +22,7 @@ class NativeStep {
   NativeStep& operator=(const NativeStep&) = delete;
   ~NativeStep();
 
-  /// Vector registers before: an XSAVE area in the standard format, which has all components that there are.
+  /// Vector registers before: an XSAVE area in the standard format, with all components of the processor.
   std::uint8_t* before();
   [[nodiscard]] in_target::VectorFrame frame_before() const;
   [[nodiscard]] in_target::VectorFrame frame_after() const;

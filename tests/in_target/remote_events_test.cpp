@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events on threads of other processes: who opens them, who moves them, and when they are closed.
+// Events on threads of other processes: opening, moving and closing.
 #include "collectors/in_target/processes/remote_events.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pieces of stacks as they go into records: how long they are, and how many a second.
+// Pieces of stacks in records: their length, and their number a second.
 #include "collectors/in_target/core/stack_copies.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Timers of the kernel; whether the program has descriptors to spare is as the test has it (fake_kernel.h).
+// Timers of the kernel; the test decides if the program has descriptors to spare (fake_kernel.h).
 #include "collectors/in_target/sampling/thread_timer.h"
 
 #include <errno.h>
@@ -57,8 +57,8 @@ void burn(std::uint64_t cpu_ns) {
   }
 }
 
-/// Runs until the signal is there. It is sent at the first tick of the clock after its time, and where the machine is a
-/// guest its host may let ticks wait for as long as it likes. Nothing: it did not come within much more than that.
+/// Runs until the signal arrives. It is sent at the first tick of the clock after its time, and in a guest the host may
+/// delay ticks arbitrarily. nullopt: it did not arrive within much more than that.
 std::optional<siginfo_t> burn_until_signal() {
   constexpr std::uint64_t most_ns = 10'000'000'000;
   const std::uint64_t end = thread_cpu_ns() + most_ns;
@@ -70,7 +70,7 @@ std::optional<siginfo_t> burn_until_signal() {
   return signal;
 }
 
-/// A timer of a thread that is deleted also where a test ends early: later the signal has no handler.
+/// A thread's timer that is deleted even if a test ends early: later the signal has no handler.
 class Timer {
  public:
   Timer(std::int32_t thread, std::uint64_t first_ns, std::uint64_t period_ns)
@@ -117,7 +117,7 @@ rlim_t free_beside_queued(rlim_t count) {
   return status.signals_queued + count;
 }
 
-/// Timers that never expire, until none may be started; they are deleted.
+/// Returns how many timers that never expire can be started; they are deleted.
 std::size_t startable(std::size_t most) {
   std::vector<std::int32_t> ids;
   while (ids.size() < most) {
@@ -137,7 +137,7 @@ std::size_t startable(std::size_t most) {
 class ThreadTimer : public testing::Test {
  protected:
   void SetUp() override {
-    // The signal is had once libc has installed a handler, whichever.
+    // The signal is available once libc has installed any handler.
     struct sigaction any {};
     any.sa_sigaction = ignore;
     ASSERT_EQ(::sigaction(SIGTRAP, &any, &trap_before_), 0);

@@ -25,7 +25,7 @@ namespace {
 constexpr std::uint32_t slots = 64;
 constexpr std::uint32_t ring_bytes = 16 * page_bytes;
 
-/// Memory as the recorder makes it: a part that all share, and rings behind it in the file.
+/// Memory as the recorder makes it: a common part, and rings behind it in the file.
 std::byte* end_of_shared_part() {
   const int fd = memfd_create("rings", MFD_CLOEXEC);
   EXPECT_EQ(ftruncate(fd, static_cast<off_t>(page_bytes + slots * profile::ring_stride(ring_bytes))), 0);

@@ -256,7 +256,7 @@ bool is_ours(const DecodedInstruction& instruction) {
   }
 }
 
-/// One that is followed, and that leaves the stack's register and that of the memory alone.
+/// Chooses an instruction that is interpreted, and that does not change the stack register and the memory register.
 bool Comparison::choose(std::vector<std::uint8_t>& code, DecodedInstruction& instruction) {
   constexpr std::uint16_t forbidden = 1U << 7U | 1U << r15;
   code = encoding_.make();

@@ -32,7 +32,7 @@ class WatchUnitTest : public testing::Test {
       kernel_.watch.attend(*thread);
     }
   }
-  /// Thread `number` was sampled at word 2 of the line, which is suspected for thread 1's sake.
+  /// Thread `number` was sampled at word 2 of the line, which is suspected because of thread 1.
   bool open(std::uint32_t number, bool suspected = true, AccessKind kind = AccessKind::load) {
     sample_ = {};
     sample_.time_ns = 1000;
@@ -214,7 +214,7 @@ TEST_F(WatchUnitTest, NoRegisterIsFree) {
   EXPECT_EQ(thread_[0]->watch_events.load(), 0U);
 }
 
-// With two registers of four, lines of both kinds are watched in the two that there are.
+// With two registers of four, lines of both kinds are watched in the two available ones.
 TEST_F(WatchUnitTest, ADebuggerHoldsTwoRegisters) {
   kernel_.registers = 2;
   start(2);
@@ -263,7 +263,7 @@ TEST_F(WatchUnitTest, ATrapWithinAHandlerSwitchesItOff) {
   EXPECT_EQ(mode(1), WatchMode::off);
 }
 
-// A thread that has its events on demand was taken to have four registers; by now others hold all, or all but one.
+// A thread with events on demand was assumed to have four registers; by now others hold all, or all but one.
 TEST_F(WatchUnitTest, WhoCanNotBeArmedIsNotCountedAsArmed) {
   start(3);
   thread_[0]->keeps_events = false;
@@ -333,7 +333,7 @@ TEST_F(WatchUnitTest, KnowsForHowLongAThreadWasArmed) {
   EXPECT_EQ(armed_times(points, closed_ns + 1000), times);
 }
 
-// Events on demand are opened for a watch and closed with it. Only a thread that exists gets one, so it is the test's.
+// Events on demand are opened for a watch and closed with it. Only a real thread gets one, so it is the test's.
 TEST_F(WatchUnitTest, OnDemandEventsLiveAsLongAsAWatch) {
   start(2);
   thread_[0]->keeps_events = false;
@@ -401,7 +401,7 @@ TEST_F(DismissedEventTest, IsNotedAsOffIfItsThreadMovesItBetweenDisablingAndClos
   expect_noted_as_off();
 }
 
-// An alarm that ends a brief watch is a clock, which is dear at context switches while it is set.
+// An alarm that ends a brief watch is a clock, which makes context switches dear while it is set.
 TEST_F(WatchUnitTest, AnAlarmThatASampleHasComeBeforeIsEnded) {
   start(2);
   ThreadState& self = *thread_[0];

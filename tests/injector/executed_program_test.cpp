@@ -15,7 +15,7 @@
 namespace crosstalk::injector::executed_program_test {
 namespace {
 
-/// A child that waits for a line, and then does as it says: executes another program.
+/// A child that waits for a line and then executes the named program.
 class Child {
  public:
   Child() {
@@ -50,8 +50,7 @@ class Child {
   int line_ = -1;
 };
 
-/// A shell that executes itself at each line that it is sent, at the same addresses each time, and says when it is
-/// there.
+/// A shell that executes itself at each received line, at the same addresses each time, and reports its start.
 class Repeated {
  public:
   Repeated() {

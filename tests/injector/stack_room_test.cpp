@@ -44,7 +44,7 @@ void run() {
   for (volatile unsigned n = 0;; n = n + 1) {
   }
 }
-/// By the instruction itself: to bind a function at its first call takes more than a little stack.
+/// Uses the instruction itself: binding a function at its first call takes more than a little stack.
 void wait() {
   for (;;) {
     long number = SYS_pause;

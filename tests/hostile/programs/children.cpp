@@ -32,7 +32,7 @@ namespace {
 
 using namespace hostile;
 
-/// Burns, with a second thread, and ends with the status that is given: the child of most programs here.
+/// Burns, with a second thread, and ends with the given status: the child of most programs here.
 int busy(int argc, char** argv) {
   exchange(argc > 1 ? std::stod(argv[1]) : 0.03);
   return argc > 0 ? std::stoi(argv[0]) : 0;
@@ -100,7 +100,7 @@ int ways_to_make(int, char**) {
   return 0;
 }
 
-/// Threads in a child that libc's fork handlers know nothing of, while the parent exchanges lines.
+/// Threads in a child that libc's fork handlers do not know, while the parent exchanges lines.
 int raw_fork_then_threads(int, char** argv) {
   const bool by_syscall = std::strcmp(argv[0], "syscall") == 0;
   const Burners burners(1);
@@ -315,7 +315,7 @@ int inherited(int, char**) {
   return 0;
 }
 
-/// Runs a program that may not be observable, and says how it ended.
+/// Runs a program that may not be observable, and reports how it ended.
 int run(int, char** argv) {
   exchange(0.2);
   const pid_t child = fork();
@@ -405,7 +405,7 @@ int stops_itself(int, char**) {
   return 25;
 }
 
-/// Works in the foreground of a terminal until that hangs up, or somebody interrupts it there.
+/// Works in the foreground of a terminal until a hang-up or an interrupt there.
 int at_a_terminal(int, char**) {
   static std::atomic<int> which{0};
   for (const int number : {SIGHUP, SIGINT, SIGQUIT}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Descriptors: as many as the limit says, the lowest numbers first, none that the program has not opened, and all that
+// Descriptors: as many as the limit allows, lowest numbers first, only those that the program has opened, and all that
 // it closes are closed.
 #include <dirent.h>
 #include <fcntl.h>
@@ -37,7 +37,7 @@ rlim_t soft_limit() {
   return limit.rlim_cur;
 }
 
-/// Those below the soft limit: whatever lies above does not count against it, and a program cannot open there.
+/// Returns descriptors below the soft limit: higher ones do not count against it, and a program cannot open there.
 std::vector<int> open_descriptors() {
   std::vector<int> found;
   DIR* folder = opendir("/proc/self/fd");
@@ -123,7 +123,7 @@ int listing(int, char**) {
   return 0;
 }
 
-/// Closes all that it finds, in one of the ways that daemons have, and works on.
+/// Closes all descriptors that it finds, in one of the ways of daemons, and works on.
 int close_all(int, char** argv) {
   const std::string way = argv[0];
   const Burners burners(1);
@@ -177,7 +177,7 @@ int chosen_numbers(int, char**) {
   return 0;
 }
 
-/// Limits that are lowered, and raised, while threads come and go: new threads are observed or not, nothing else.
+/// Limits that are lowered, and raised, while threads come and go: only the observation of new threads may change.
 int moving_limit(int, char**) {
   rlimit first{};
   getrlimit(RLIMIT_NOFILE, &first);
@@ -307,7 +307,7 @@ int limits_of_zero(int, char**) {
   return 0;
 }
 
-/// select() works with all that are open: none is numbered beyond FD_SETSIZE.
+/// select() works with all open descriptors: none is numbered beyond FD_SETSIZE.
 int selectable(int, char**) {
   exchange(0.3);
   int ends[2];
@@ -320,7 +320,7 @@ int selectable(int, char**) {
   return 0;
 }
 
-/// Descriptors that are passed on are those that are meant to be: by posix_spawn, and by fork and exec.
+/// posix_spawn, and fork and exec, pass on the intended descriptors only.
 int passed_on(int, char**) {
   const Burners burners(2);
   exchange(0.15);
@@ -375,7 +375,7 @@ Opened open_often(double seconds, bool come_and_go) {
   return seen;
 }
 
-/// How often a number was another one than the program expects. For figures, not for the catalogue: some are.
+/// Counts numbers that differ from the program's expectation. For figures, not for the catalogue: some do.
 int open_and_count(int argc, char** argv) {
   const Opened seen = open_often(argc > 1 ? std::stod(argv[1]) : 1, std::string(argv[0]) == "come_and_go");
   say("of %ld opens %ld got another number, %ld failed", seen.times, seen.other_number, seen.refused);
@@ -422,7 +422,7 @@ int own_table(int, char**) {
   return 0;
 }
 
-/// Prints nothing, ends with 0 where the soft limit is the one that is given.
+/// Prints nothing; ends with 0 if the soft limit is the given one.
 int has_limit(int, char** argv) { return soft_limit() == std::stoul(argv[0]) ? 0 : 1; }
 
 /// vfork is called in a frame of its own: the child writes into it.
@@ -481,7 +481,7 @@ int list(int, char**) {
   return 0;
 }
 
-/// A program that the child executes finds the descriptors that the actions have made, and no other.
+/// The child's program finds the descriptors that the actions have made, and no other.
 int spawn_actions(int, char**) {
   const Burners burners(2);
   exchange(0.15);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Handlers and masks of signals, set by instructions of the program's own: a runtime that does without libc.
+// Handlers and masks of signals, set by the program's own instructions: a runtime without libc.
 #include <sys/syscall.h>
 
 #include <atomic>
@@ -22,8 +22,8 @@ long direct_call(long number, long a, long b, long c, long d) {
   return result;
 }
 
-/// A language's runtime that does without libc: it has all signals for itself but libc's own, by instructions of its
-/// own, on alternate stacks of its own. None comes.
+/// A language's runtime without libc: it uses all signals except libc's own, by its own instructions, on its own
+/// alternate stacks. None arrives.
 int own_runtime(int, char**) {
   static std::atomic<int> came{0};
   handle(

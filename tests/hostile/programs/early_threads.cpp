@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A library that starts threads in its constructor, before anybody else in the process is ready for them; only in a
+// A library that starts threads in its constructor, before other code in the process is ready for them; only in a
 // program whose first argument is early_threads.
 #include <unistd.h>
 

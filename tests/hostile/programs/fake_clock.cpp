@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// To be preloaded: clock_gettime tells a time a century ahead. It takes its time and must not be called from within
-// itself, as is so of libraries that take a lock there.
+// To be preloaded: clock_gettime returns a time a century ahead. It is slow and must not be called recursively, as in
+// libraries that take a lock there.
 #include <dlfcn.h>
 #include <sys/syscall.h>
 #include <time.h>

@@ -16,7 +16,7 @@ struct Behaviour {
   int (*run)(int argc, char** argv);  // argv[0] is the word after the behaviour's name
 };
 
-/// Runs the behaviour that argv[1] names; main of each program. Ends with 2 where there is none.
+/// Runs the behaviour that argv[1] names; main of each program. Ends with 2 if there is none.
 int dispatch(std::initializer_list<Behaviour> behaviours, int argc, char** argv);
 
 /// Writes a line to standard output, at once, as printf has it. Not for signal handlers.
@@ -25,7 +25,7 @@ int dispatch(std::initializer_list<Behaviour> behaviours, int argc, char** argv)
 void put(const char* text);
 /// "yes" or "no".
 inline const char* yes(bool value) { return value ? "yes" : "no"; }
-/// Ends the program with 99, naming `what` and errno, unless `good`: something failed that never does in a bare run.
+/// Ends the program with 99, naming `what` and errno, unless `good`: a call failed that never does in a bare run.
 void require(bool good, const char* what);
 
 /// Seconds of a clock.
@@ -38,13 +38,13 @@ struct alignas(64) Line {
 };
 extern Line shared_line;
 
-/// Stores to the shared line until the calling thread has used so much CPU time more.
+/// Stores to the shared line until the calling thread has used `cpu_seconds` more CPU time.
 void burn(double cpu_seconds);
 /// Two threads do so at once: each has its own word of the line.
 void exchange(double cpu_seconds);
 
-/// Threads that store to the shared line for as long as it lives. `cpu_seconds` of CPU time at most for each, so that
-/// a program that hangs elsewhere does not burn for ever.
+/// Threads that store to the shared line during its lifetime. Each uses at most `cpu_seconds` of CPU time, so that a
+/// program that hangs elsewhere does not burn for ever.
 class Burners {
  public:
   explicit Burners(int count, double cpu_seconds = 30);
@@ -63,7 +63,7 @@ void handle(int signal_number, void (*handler)(int, siginfo_t*, void*), int flag
 
 /// The lines of /proc/self/timers that begin a timer.
 int timers_in_kernel();
-/// The value of a field of /proc/self/status, without blanks before; empty where there is none.
+/// Returns the value of a field of /proc/self/status, without leading blanks; empty if there is none.
 std::string status_field(const char* name);
 /// The threads of this process.
 int threads_in_kernel();

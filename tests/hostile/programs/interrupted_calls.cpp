@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that sleep in the kernel while others exchange lines: nothing may interrupt them, and their time-outs are as
-// long as they were. Each call waits for something that does not come, in a thread that has used the shared line
-// before, so that it is one of those that are to be watched.
+// Threads that sleep in the kernel while others exchange lines: nothing may interrupt them or change their time-outs.
+// Each call waits for something that does not come, in a thread that has used the shared line before, so that it is a
+// candidate for watching.
 #include <linux/aio_abi.h>
 #include <mqueue.h>
 #include <netinet/in.h>

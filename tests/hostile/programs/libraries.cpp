@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Libraries that come and go, that live in a namespace of their own, and that others have preloaded.
+// Libraries that come and go, that have a namespace of their own, and that others have preloaded.
 #include <dlfcn.h>
 #include <link.h>
 #include <unistd.h>
@@ -71,8 +71,7 @@ int other_namespace(int, char**) {
   return 0;
 }
 
-/// A preloaded library takes clock_gettime over, as libfaketime does: it is called by the program only, and never from
-/// within itself.
+/// A preloaded library replaces clock_gettime, as libfaketime does: only the program calls it, and never recursively.
 int fake_clock(int, char**) {
   const auto figure = [](const char* name) {
     const auto ask = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, name));
@@ -136,7 +135,7 @@ int storm(int, char**) {
   return 0;
 }
 
-/// While one thread looks at the modules, which holds a lock of the loader's, it waits for others, which start and
+/// While one thread iterates over the modules, which holds a lock of the loader's, it waits for others, which start and
 /// allocate.
 int looked_at_together(int, char**) {
   exchange(0.2);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that is counted, limited, locked, dumped, read or protected as a whole: whatever else is mapped in the process
-// is counted with it.
+// Memory that is counted, limited, locked, dumped, read or protected as a whole, which includes all other mappings of
+// the process.
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
@@ -373,7 +373,7 @@ int small_stack(int, char**) {
   return 0;
 }
 
-/// A page that two threads exchange goes from one place to the other and back; each time it is found as it was left.
+/// A page that two threads exchange moves to and fro; its contents stay each time.
 int moving_page(int, char**) {
   char* const places = map(4 * page);
   require(places != nullptr && munmap(places + page, page) == 0, "mmap");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes in namespaces of their own: process ids mean something else there, and so may files, users and clocks.
+// Processes in namespaces of their own, with different process ids, and perhaps different files, users and clocks.
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -49,8 +49,8 @@ int numbered_family(int, char**) {
   return family(0, nullptr);
 }
 
-/// A process that puts its children, but not itself, into another namespace of processes. It may not have new threads
-/// from then on; those that it has stay.
+/// A process that puts its children, but not itself, into another pid namespace. It may not have new threads from then
+/// on; existing ones stay.
 int children_elsewhere(int, char**) {
   const Burners burners(1);
   exchange(0.15);

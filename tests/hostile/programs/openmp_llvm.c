@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Built with LLVM's OpenMP, which has room for one tool: with OWN_TOOL the program brings it. It says whether there is
-// one, computes with barriers, critical and ordered sections, locks and tasks, and can fork.
+// Built with LLVM's OpenMP, which has room for one tool: with OWN_TOOL the program has its own. It reports if there is
+// a tool, computes with barriers, critical and ordered sections, locks and tasks, and can fork.
 #include <omp.h>
 #include <stdio.h>
 #include <string.h>

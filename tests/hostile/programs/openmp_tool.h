@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tool of LLVM's OpenMP runtime library (OMPT, OpenMP 5.0) that counts, and says at the end what. Without the header
-// that comes with the library, so that whatever builds the rest builds it.
+// A tool of LLVM's OpenMP runtime library (OMPT, OpenMP 5.0) that counts events and prints the counts at the end.
+// Declared without the library's header, so that any compiler builds it.
 #pragma once
 
 #include <stdint.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program with an allocator of its own, which must not be called from within itself and has one block for each
-// request: others' requests would be seen.
+// A program with an allocator of its own, which must not be called recursively and has one block for each request:
+// foreign requests would be noticed.
 #include <sys/mman.h>
 
 #include <atomic>

@@ -52,7 +52,7 @@ class Filter {
   sock_fprog program_{};
 };
 
-/// A system call that goes through no function of libc: in the program seccomp_direct only, which has no other way.
+/// A system call without a function of libc: only in the program seccomp_direct, which has no other way.
 #ifdef DIRECT_CALLS
 [[gnu::always_inline]] inline long direct_call(long number, long a, long b, long c) {
   register long r10 asm("r10") = 0;
@@ -67,7 +67,7 @@ class Filter {
 
 void no_new_privileges() { require(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, "PR_SET_NO_NEW_PRIVS"); }
 
-/// Enters by the way that is named. Threads that run already stay outside, but with "tsync".
+/// Enters in the named way. Running threads stay outside, except with "tsync".
 void enter(const std::string& way, const sock_fprog* filter) {
   no_new_privileges();
   const long address = reinterpret_cast<long>(filter);
@@ -213,7 +213,7 @@ int workers(int, char** argv) {
   return 0;
 }
 
-/// Runs a command as some containers do: what profilers need is forbidden before they begin.
+/// Runs a command as some containers do: calls that profilers need are forbidden before it begins.
 int contain(int, char** argv) {
   std::vector<sock_filter> code = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr))};
   for (const int number : {SYS_perf_event_open, SYS_process_vm_readv, SYS_process_vm_writev, SYS_ptrace, SYS_bpf,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every signal there is, sent, blocked, waited for, ignored, handled and fatal, as a program may want it.
+// Every signal, sent, blocked, waited for, ignored, handled and fatal, as a program may want it.
 #include <poll.h>
 #include <pthread.h>
 #include <sys/signalfd.h>
@@ -155,7 +155,7 @@ void count_signal(int number, siginfo_t* info, void*) {
   }
 }
 
-/// All have a handler, which is found by who asks, and called once for each that is sent.
+/// All have a handler, which queries return, and which is called once for each sent signal.
 int handlers(int, char**) {
   exchange(0.2);
   int not_default = 0;

@@ -20,8 +20,8 @@ struct Call {
   long sleeps = 1;            // so often at most it gives up the processor when nothing interrupts it
 };
 
-/// Runs the calls at once, each twice, while two threads exchange the line, and says how each ended. Each thread uses
-/// the line by `before`, or else by burn(), before it sleeps, so that it is one of those that are to be watched.
+/// Runs the calls at once, each twice, while two threads exchange the line, and prints how each ended. Each thread uses
+/// the line by `before`, or else by burn(), before it sleeps, so that it is a candidate for watching.
 int wait_all(const std::vector<Call>& calls, const std::function<void()>& before = nullptr);
 
 /// A time `limit` from now.

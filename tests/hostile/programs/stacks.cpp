@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stacks that have no room for anybody else's signal frame (AVX-512 alone takes 2.7 KB of one): alternate stacks,
-// coroutines, threads, and code that is near the end of its stack.
+// Stacks without room for a foreign signal frame (AVX-512 alone takes 2.7 KB of one): alternate stacks, coroutines,
+// threads, and code near the end of its stack.
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -312,7 +312,7 @@ int stack_pointer_as_a_register(int, char**) {
   return 0;
 }
 
-/// Recurses until the stack is used up; `for_ever` is true in a way that the compiler cannot see.
+/// Recurses until the stack is used up; the compiler cannot see that `for_ever` is true.
 [[gnu::noinline]] std::uint64_t recurse(std::uint64_t depth, const volatile bool& for_ever) {
   volatile char frame[200];
   frame[0] = static_cast<char>(depth);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// States of the processor and of a thread that code which is called by signals, or from within libc's functions, may
-// not expect: alignment checks, floating-point exceptions, another thread pointer, no time stamps, no system calls, the
-// trap flag, restartable sequences.
+// States of the processor and of a thread that code in signal handlers or inside libc's functions may not expect:
+// alignment checks, floating-point exceptions, another thread pointer, no time stamps, no system calls, the trap flag,
+// restartable sequences.
 #include <asm/prctl.h>
 #include <linux/prctl.h>
 #include <linux/rseq.h>
@@ -43,7 +43,7 @@ constexpr std::uint64_t rounds = 250'000'000;  // of a loop of its own; some 0.1
       : "memory", "cc");
 }
 
-/// With the alignment-check flag set, an access that is not aligned faults, in whose code ever it is.
+/// With the alignment-check flag set, an unaligned access faults, in any code.
 int alignment_checked(int, char**) {
   constexpr std::uint64_t alignment_check = 1U << 18U;
   const Burners burners(1);
@@ -206,8 +206,8 @@ char may_call = SYSCALL_DISPATCH_FILTER_ALLOW;
 std::atomic<int> dispatched{0};
 std::atomic<int> dispatched_others{0};
 
-/// System calls are handed to the program itself, as emulators of other systems have it (Wine). The program makes 50 in
-/// that state, and so has to see 50.
+/// System calls are delivered to the program itself, as in emulators of other systems (Wine). The program makes 50 in
+/// that state, and so must see 50.
 int user_dispatch(int, char**) {
   handle(SIGSYS, [](int, siginfo_t* info, void*) {
     may_call = SYSCALL_DISPATCH_FILTER_ALLOW;
@@ -229,8 +229,8 @@ int user_dispatch(int, char**) {
   return 0;
 }
 
-/// Counters of each processor, added to in restartable sequences, which whatever interrupts them restarts: nothing is
-/// lost and nothing counted twice.
+/// Counters of each processor, added to in restartable sequences, which any interruption restarts: nothing is lost or
+/// counted twice.
 struct alignas(64) Counter {
   std::int64_t value = 0;
 };

@@ -42,7 +42,7 @@ struct Guard {
   ~Guard() { ++destroyed; }
 };
 
-/// Can be cancelled at any instruction: it has nothing to be destroyed.
+/// Can be cancelled at any instruction: it has no objects to destroy.
 void store_for_ever() {
   for (std::uint32_t n = 0;; ++n) {
     __atomic_store_n(&shared_line.words[1], n, __ATOMIC_RELAXED);
@@ -251,7 +251,7 @@ int as_seen(int, char**) {
   return 0;
 }
 
-/// A thread that is not dumpable cannot be looked into; nor is it to be.
+/// A thread that is not dumpable cannot be inspected, and must not be.
 int not_dumpable(int, char**) {
   require(prctl(PR_SET_DUMPABLE, 0) == 0, "PR_SET_DUMPABLE");
   exchange(0.4);
@@ -285,7 +285,7 @@ int errors(int, char**) {
   return 0;
 }
 
-/// Threads of all processes of this user; who records is one of them.
+/// Returns the number of threads of all processes of this user, the recorder's among them.
 int threads_of_user() {
   int count = 0;
   DIR* folder = opendir("/proc");
@@ -334,7 +334,7 @@ int as_many_as_allowed(int, char**) {
   return 0;
 }
 
-/// Floating point, vector and flag registers survive whatever interrupts.
+/// Floating point, vector and flag registers survive every interruption.
 int registers(int, char**) {
   std::atomic<int> wrong{0};
   const auto body = [&](int word) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Timers of the program's own, and how many of another's are in its process: each takes one from RLIMIT_SIGPENDING,
-// and each that goes off while its thread sleeps is delivered when the thread wakes.
+// The program's own timers, and the number of foreign ones in its process: each takes one from RLIMIT_SIGPENDING, and
+// each that expires while its thread sleeps is delivered when the thread wakes.
 #include <linux/io_uring.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -41,7 +41,7 @@ int early_threads(int, char**) {
 
 std::atomic<int> wake{0};
 
-/// A thread that no function of libc knows of, and that sleeps until `wake` is set. It uses its stack for nothing.
+/// A thread that no function of libc knows, and that sleeps until `wake` is set. It does not use its stack.
 void start_raw_sleeper() {
   constexpr long flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM;
   static long stack[16];

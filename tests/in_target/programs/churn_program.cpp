@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Allocates and frees in several threads with every pair of functions, whichever allocator is behind them.
-// `seen` or `unseen`: whether its blocks are to be known.
+// Allocates and frees in several threads with every pair of functions, with any allocator behind them. `seen` or
+// `unseen`: tells if its blocks must be known.
 #include <malloc.h>
 
 #include <cstring>

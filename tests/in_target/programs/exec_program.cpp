@@ -189,7 +189,7 @@ int main(int argc, char** argv) {
   if (expected == observed) {
     the_environment_is_the_programs();
   }
-  // The process itself stays observed through its own exec, whatever its children are.
+  // The process itself stays observed through its own exec, with or without observed children.
   char* const empty[] = {nullptr};
   execve(self, arguments, empty);
   return 99;

@@ -86,7 +86,7 @@ void the_operators() {
   ::operator delete (wide, std::align_val_t{64});
 }
 
-/// `new[]` calls `new`, which calls malloc(), all of which come by: one block all the same.
+/// `new[]` calls `new`, which calls malloc(), and all three are interposed: still one block.
 template <class Allocate>
 void expect_one(Allocate allocate) {
   const unsigned before = blocks_made();
@@ -191,7 +191,7 @@ void threads() {
   }
 }
 
-/// Blocks that are left out are never taken for those that were there before.
+/// Left-out blocks are never mistaken for earlier ones at their place.
 void over_the_threshold_and_back() {
   GuestBlock found{};
   GUEST(guest_track_blocks)(1, 0);

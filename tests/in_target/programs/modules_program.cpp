@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Modules that are there at the start, come by dlopen (found by this program's $ORIGIN runpath) and go.
+// Modules that are there at the start, that dlopen loads (found by this program's $ORIGIN runpath), and that go.
 #include <link.h>
 #include <unistd.h>
 

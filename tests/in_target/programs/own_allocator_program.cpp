@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program with its own operator new and its own malloc: they are used, unseen or seen, and never mixed with
+// A program with its own operator new and its own malloc: they are used, known or unknown to us, and never mixed with
 // others.
 #include <cstddef>
 #include <cstdint>

@@ -267,7 +267,7 @@ void cancelling() {
   CHECK(sigaction(clock_signal, &action, nullptr) == -1 && errno == EINVAL);
 }
 
-// The last of the tests with SIGTRAP: from then on its masks are left alone.
+// The last of the tests with SIGTRAP: from then on its masks stay.
 void a_trap_that_is_waited_for() {
   sigset_t trap;
   sigset_t pending;
