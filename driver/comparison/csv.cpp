@@ -7,7 +7,7 @@
 
 #include "attribution/objects/sharing_kind.h"
 #include "driver/comparison/report.h"
-#include "driver/csv/report.h"
+#include "driver/csv/field.h"
 #include "driver/text/report.h"
 
 namespace crosstalk::driver {

@@ -15,11 +15,4 @@ namespace crosstalk::driver {
 [[nodiscard]] std::string render_csv(const attribution::Analysis& analysis, View view,
                                      const attribution::Grouping* groups = nullptr);
 
-/// Rows of all parts of that view in one table; column `part` names the part.
-[[nodiscard]] std::string memory_csv(const attribution::Memory& memory);
-
-/// Returns one field, quoted if necessary. Control characters except for line breaks and tabs become \xNN, because
-/// names come from programs.
-[[nodiscard]] std::string csv_field(const std::string& text);
-
 }  // namespace crosstalk::driver

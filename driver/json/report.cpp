@@ -466,7 +466,7 @@ Json head(const Analysis& analysis) {
 
 }  // namespace
 
-std::string render_json(const Analysis& analysis, std::optional<View> view, const attribution::Grouping* groups) {
+Json report_document(const Analysis& analysis, std::optional<View> view, const attribution::Grouping* groups) {
   const auto wants = [view](View part) { return !view || *view == part; };
   Json report = head(analysis);
   if (wants(View::summary)) {
@@ -499,8 +499,12 @@ std::string render_json(const Analysis& analysis, std::optional<View> view, cons
     report["kernel"] = kernel(analysis);
     report["waiting"] = wait_places(analysis);
   }
+  return report;
+}
+
+std::string render_json(const Analysis& analysis, std::optional<View> view, const attribution::Grouping* groups) {
   // Names come from programs in any encoding: malformed UTF-8 becomes U+FFFD instead of an error.
-  return report.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return report_document(analysis, view, groups).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace crosstalk::driver

@@ -2,6 +2,7 @@
 // The report as JSON: the interface "crosstalk.report/1" of docs/report-json.md.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 
@@ -10,6 +11,10 @@
 #include "driver/options/report_options.h"
 
 namespace crosstalk::driver {
+
+/// Returns the report as one JSON object. With a view: the head and that part.
+[[nodiscard]] nlohmann::ordered_json report_document(const attribution::Analysis& analysis, std::optional<View> view,
+                                                     const attribution::Grouping* groups = nullptr);
 
 /// Returns one JSON object with a newline at its end. With a view: the head and that part. With `groups`, a part of
 /// their own beside the threads.

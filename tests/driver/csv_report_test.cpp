@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "attribution/busy/loop_figures.h"
+#include "driver/csv/field.h"
 #include "driver/csv/report.h"
 #include "sample_analysis.h"
 
@@ -63,11 +64,11 @@ TEST(CsvReport, MemoryHasARowForEachPart) {
   const auto row_of = [&](const char* part) {
     return std::find_if(rows.begin(), rows.end(), [&](const auto& row) { return row[0] == part; });
   };
-  for (const char* part : {"total", "shared_total", "source", "snoop", "translation", "line", "object", "loop",
-                           "shared_line", "shared_offset", "sampled_pair", "limit"}) {
+  for (const char* part : {"total", "shared_total", "source", "line", "object", "loop", "shared_line", "shared_offset",
+                           "sampled_pair", "limit"}) {
     EXPECT_NE(row_of(part), rows.end()) << part;
   }
-  EXPECT_EQ((*row_of("source"))[column("name")], "l3");
+  EXPECT_EQ((*row_of("source"))[column("level")], "l3");
   EXPECT_EQ((*row_of("shared_offset"))[column("field")], "[1].hits");
   EXPECT_EQ((*row_of("shared_offset"))[column("threads")], "1 3");
   EXPECT_EQ((*row_of("sampled_pair"))[column("hitm")], "8000");
@@ -81,7 +82,7 @@ TEST(CsvReport, MemoryThatIsNotKnownSaysWhy) {
   const auto rows = rows_of(render_csv(analysis, View::memory));
   ASSERT_EQ(rows.size(), 2U);
   EXPECT_EQ(rows[1][0], "unknown");
-  EXPECT_EQ(rows[1][2], "samples are of a clock");
+  EXPECT_EQ(rows[1][1], "samples are of a clock");
 }
 
 TEST(CsvReport, ACountThatIsNotKnownSaysWhy) {
@@ -110,12 +111,13 @@ TEST(CsvReport, ARowOfAGroupSaysWhetherItIsWithin) {
   ASSERT_TRUE(names);
   const auto rows = rows_of(render_csv(analysis, View::matrix, &*names));
   ASSERT_EQ(rows.size(), 2U);
-  EXPECT_EQ(rows[0][2], "within");
+  EXPECT_EQ(rows[0].back(), "within");
   EXPECT_EQ(rows[1][0], "worker");
-  EXPECT_EQ(rows[1][2], "1");
+  EXPECT_EQ(rows[1].back(), "1");
   const auto threads = rows_of(render_csv(analysis, View::threads, &*names));
   ASSERT_EQ(threads.size(), 3U);
-  EXPECT_EQ(threads[2][0], "4");
+  EXPECT_EQ(threads[0][1], "threads");
+  EXPECT_EQ(threads[2][1], "4");
 }
 
 TEST(CsvReport, LoopsHaveBusyTimesClassesAndAccounts) {
@@ -172,7 +174,7 @@ TEST(CsvReport, CostsOfRowsAreNotRepeatedForTheirCells) {
   }
   const auto rows = rows_of(render_csv(analysis, View::objects));
   const auto column = std::find(rows[0].begin(), rows[0].end(), "false.cost_s") - rows[0].begin();
-  EXPECT_EQ(rows[0][5], "blocks");
+  EXPECT_NE(std::find(rows[0].begin(), rows[0].end(), "blocks"), rows[0].end());
   double sum = 0;
   for (std::size_t i = 1; i < rows.size(); ++i) {
     const std::string& field = rows[i][static_cast<std::size_t>(column)];

@@ -70,7 +70,7 @@ class Regions(harness.Case):
         self.assertIn("    compute", text)
         csv = harness.run([harness.CROSSTALK, "report", "--view", "regions", "--format", "csv", profile]).stdout
         header, *rows = csv.splitlines()
-        self.assertTrue(header.startswith("region,thread,entries,elapsed_s"))
+        self.assertTrue(header.startswith("path,thread,entries,elapsed_s"))
         self.assertEqual(len(rows), 6 * 3)
         whole = json.loads(harness.run([harness.CROSSTALK, "report", "--format", "json", profile]).stdout)
         self.assertEqual(len(whole["regions"]), 6)
