@@ -13,20 +13,19 @@ Result<AttachedProcesses> AttachedProcesses::attach(Attachment attachment, const
   const std::uint64_t delay_ns = attachment.delay_ns;
   AttachedProcesses processes(std::move(attachment), arena, now_ns + delay_ns);
   if (delay_ns == 0) {
-    if (Result<void> begun = processes.begin(now_ns); !begun) {
+    if (Result<void> begun = processes.begin(); !begun) {
       return tl::unexpected<Error>(begun.error());
     }
   }
   return processes;
 }
 
-Result<void> AttachedProcesses::begin(std::uint64_t now_ns) {
+Result<void> AttachedProcesses::begin() {
   auto collector = attachment_.attach(arena_);
   if (!collector) {
     return tl::unexpected<Error>(collector.error());
   }
   collector_ = std::move(*collector);
-  end_ns_ = attachment_.duration_ns != 0 ? now_ns + attachment_.duration_ns : UINT64_MAX;
   return {};
 }
 
@@ -35,10 +34,14 @@ bool AttachedProcesses::poll_end(std::uint64_t now_ns) {
     if (told_ || now_ns < begin_ns_) {
       return told_;
     }
-    if (Result<void> begun = begin(now_ns); !begun) {
+    if (Result<void> begun = begin(); !begun) {
       refusal_ = begun.error().message;
       return true;
     }
+    return false;
+  }
+  if (end_ns_ == 0) {  // attaching may have taken seconds
+    end_ns_ = attachment_.duration_ns != 0 ? now_ns + attachment_.duration_ns : UINT64_MAX;
   }
   pollfd ended{fd(), POLLIN, 0};
   if (!told_ && now_ns < end_ns_ && ::poll(&ended, 1, 0) <= 0) {

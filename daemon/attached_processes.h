@@ -35,8 +35,9 @@ class OutsideCollector {
 
 /// How a session attaches to its targets.
 struct Attachment {
-  std::uint64_t delay_ns = 0;     // 0: at once
-  std::uint64_t duration_ns = 0;  // 0: until all processes have ended, or until the session is told to stop
+  std::uint64_t delay_ns = 0;  // 0: at once
+  std::uint64_t duration_ns =
+      0;  // once attached; 0: until all processes have ended, or until the session is told to stop
   /// Attaches a collector that writes into the named arena.
   std::function<Result<std::unique_ptr<OutsideCollector>>(const std::string& arena)> attach;
 };
@@ -65,12 +66,13 @@ class AttachedProcesses {
  private:
   AttachedProcesses(Attachment attachment, std::string arena, std::uint64_t begin_ns)
       : attachment_(std::move(attachment)), arena_(std::move(arena)), begin_ns_(begin_ns) {}
-  Result<void> begin(std::uint64_t now_ns);
+  Result<void> begin();
 
   Attachment attachment_;
   std::string arena_;
   std::unique_ptr<OutsideCollector> collector_;  // null: not attached yet, or attaching failed
-  std::uint64_t begin_ns_, end_ns_ = UINT64_MAX;
+  std::uint64_t begin_ns_;
+  std::uint64_t end_ns_ = 0;  // 0: not known before the first poll of what is attached to
   bool told_ = false;
   std::string refusal_;  // why it could not attach later
 };

@@ -37,7 +37,7 @@ class SignalRelay {
   [[nodiscard]] bool reached_group(const Undecided& undecided, const std::optional<WitnessedTimes>& witnessed) const;
 
   std::optional<GroupWitness> witness_;
-  WitnessedTimes witnessed_{};       // the witness's previous answer
+  WitnessedTimes witnessed_{};        // the witness's previous answer
   std::vector<Undecided> undecided_;  // in order of their due times
 };
 

@@ -69,8 +69,9 @@ TEST_F(AttachedProcessesTest, EndWithTheLastOfThem) {
 
 TEST_F(AttachedProcessesTest, AreLeftWhenTheTimeIsUp) {
   AttachedProcesses processes = attach(0, 500);
-  EXPECT_FALSE(processes.poll_end(begin_ns + 499));
-  EXPECT_TRUE(processes.poll_end(begin_ns + 500));
+  EXPECT_FALSE(processes.poll_end(begin_ns + 40)) << "attaching took so long";
+  EXPECT_FALSE(processes.poll_end(begin_ns + 539));
+  EXPECT_TRUE(processes.poll_end(begin_ns + 540));
   EXPECT_EQ(world_.stopped, 1);
 }
 
@@ -89,8 +90,9 @@ TEST_F(AttachedProcessesTest, AreAttachedToAfterTheDelay) {
   EXPECT_EQ(world_.attached, 0);
   EXPECT_FALSE(processes.poll_end(begin_ns + 310));
   EXPECT_EQ(world_.attached, 1);
-  EXPECT_FALSE(processes.poll_end(begin_ns + 809));
-  EXPECT_TRUE(processes.poll_end(begin_ns + 810));
+  EXPECT_FALSE(processes.poll_end(begin_ns + 320));
+  EXPECT_FALSE(processes.poll_end(begin_ns + 819));
+  EXPECT_TRUE(processes.poll_end(begin_ns + 820));
 }
 
 TEST_F(AttachedProcessesTest, WhoCanNotBeAttachedToAtOnceIsRefused) {

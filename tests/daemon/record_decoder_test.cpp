@@ -37,8 +37,7 @@ class Interpreter : public ::testing::Test {
     }
     for (const auto& [slot, bytes] : records) {
       const std::uint32_t of = slot;
-      const ParseOutcome outcome =
-          parse_records(bytes, [&](const RecordView& record) { decoder_.decode(of, record); });
+      const ParseOutcome outcome = parse_records(bytes, [&](const RecordView& record) { decoder_.decode(of, record); });
       EXPECT_FALSE(outcome.corrupt);
     }
   }

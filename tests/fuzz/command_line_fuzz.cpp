@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "driver/commands/doctor.h"
-#include "driver/csv/report.h"
+#include "driver/csv/field.h"
 #include "driver/files/output_file.h"
 #include "driver/options/command_line.h"
 #include "driver/options/diff_options.h"

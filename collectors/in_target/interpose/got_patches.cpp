@@ -41,7 +41,7 @@ struct Patch {
 };
 
 constexpr std::size_t most_patches = 7168;
-constinit Patch patches[most_patches] = {};
+constinit Patch* patches = nullptr;  // mapped when the library was brought in: launched programs need none
 constinit std::size_t patch_count = 0;
 constinit bool too_many = false;
 constinit bool unfinished = false;            // some module was not relocated yet
@@ -179,7 +179,7 @@ void patch(const Module& module, const Elf64_Rela& relocation, const Own& own) {
   if (now != reinterpret_cast<std::uint64_t>(next_definition(name)) && !at_first_call) {  // NOLINT: an address
     return;
   }
-  if (patch_count == most_patches) {
+  if (patches == nullptr || patch_count == most_patches) {
     too_many = true;
     return;
   }
@@ -258,6 +258,9 @@ Patched patch_all() {
 }  // namespace
 
 Patched patch_modules() {
+  if (patches == nullptr) {
+    patches = static_cast<Patch*>(map_own_memory(most_patches * sizeof(Patch)));
+  }
   patching.store(true, std::memory_order_relaxed);
   return patch_new_modules();
 }
