@@ -2,7 +2,7 @@
 // The cache-aware roofline model (CARM): a loop's bottleneck as its core sees it. A loop is one point, at the intensity
 // of the bytes that the core requests; each level has a roof, the bandwidth that a core sustains from it.
 //
-// Source: SPARCITY D1.2, chapter 2, fig. 1a; equations 2, 12 and 13.
+// Source: SPARCITY D1.2, chapter 2, fig. 1a and equation 2; chapter 3, equations 12 and 13.
 //
 // Limits: roofs need tuned, regular code. The model knows neither limited windows of instructions nor instructions
 // without operations.
@@ -44,7 +44,7 @@ class Carm {
   Estimate near_ridge_, far_ridge_;
 };
 
-/// Seconds: T = max(bytes / B, flops / F), transfers and operations at the same time (SPARCITY D1.2, 2).
+/// Seconds: T = max(bytes / B, flops / F), transfers and operations at the same time (SPARCITY D1.2, eq. 12).
 [[nodiscard]] Result<Estimate> least_time(const Estimate& bytes, const Estimate& flops, const Roof& bandwidth,
                                           const Roof& compute);
 

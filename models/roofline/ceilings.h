@@ -58,8 +58,8 @@ struct IssueFigures {
 [[nodiscard]] Result<std::vector<Roof>> mix_ceilings(const CoreFigures& core, const IssueFigures& issue,
                                                      std::uint32_t count, const Roof& peak);
 
-/// Load balance comes before optimisation in a core (fig. A2), or after it (fig. A3). The figures are inferred from
-/// their captions.
+/// Load balance comes before optimisation in a core (fig. A2), or after it (fig. A3). Only the captions of the figures
+/// say so; the places of their ceilings are inferred.
 enum class ImbalanceOrder : std::uint8_t { first, last };
 /// A.2.1: base / 2^k for k = 1 ... log2(threads), down to one thread's part of the base; descending, empty for one
 /// thread. The base is the TLP ceiling where balancing comes first, or else the peak.

@@ -44,6 +44,18 @@ bool rivalled(const std::vector<LevelPoint>& points, const Roof& compute, std::s
   return least < points.size() && overlap(lowest, compute.height);
 }
 
+Result<Estimate> gain_to(const Result<Estimate>& bound, const Result<Estimate>& reached) {
+  if (!bound || !reached) {
+    return bound ? reached : bound;
+  }
+  if (surely_below(*bound, *reached)) {
+    return fail(ErrorCode::not_found,
+                "the loop is faster than its bound, so a roof is too low or its traffic too high; "
+                "calibrate again while the machine is idle");
+  }
+  return gain_at(*bound, *reached);
+}
+
 void decide(HierarchicalVerdict& verdict, const Roof& compute) {
   const std::size_t least = least_index(verdict.points, compute);
   const bool slanted = least < verdict.points.size();
@@ -95,9 +107,7 @@ Result<HierarchicalVerdict> hierarchical_verdict(const std::vector<Roof>& bandwi
     return verdict;
   }
   decide(verdict, compute);
-  const auto reached = performance(point);
-  verdict.gain_bound = reached && verdict.bound ? gain_at(*verdict.bound, *reached)
-                                                : tl::unexpected<Error>((reached ? verdict.bound : reached).error());
+  verdict.gain_bound = gain_to(verdict.bound, performance(point));
   advise_on(verdict);
   return verdict;
 }

@@ -27,7 +27,7 @@ struct HierarchicalVerdict {
   std::optional<Level> bottleneck;            ///< the level of the least bound; absent: the compute roof, or undecided
   std::vector<Level> unknown_traffic;         ///< levels that have a roof, and whose bytes are not known
   Region region = Region::undecided;          ///< memory if a level is the bottleneck, compute if the compute roof is
-  Result<Estimate> gain_bound = unknown("bytes");  ///< bound / performance, at least 1
+  Result<Estimate> gain_bound = unknown("bytes");  ///< bound / performance, at least 1; absent above the bound
   std::vector<Advice> advice;
   std::string undecided;  ///< the reason, half a sentence; empty: the verdict is decided
 };

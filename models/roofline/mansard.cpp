@@ -13,7 +13,7 @@ namespace {
 constexpr double most_retirement_roofs = 64;
 constexpr double same_height = 1e-9;  // relative difference of formulas that only rounding tells apart
 
-/// Which bounds of a hill's figures a corner takes.
+/// The bound of each figure that a corner of their intervals takes.
 using Bound = double (Estimate::*)() const;
 
 /// The figures at one corner of their intervals. The formula rises with M, with N and with the ratio m / M, whichever

@@ -71,7 +71,7 @@ struct Setting {
 
 /// The height of a roof at an intensity: B I of a bandwidth roof, flop/s; any other roof's own height.
 [[nodiscard]] Result<Estimate> height_at(const Roof& roof, const Estimate& intensity);
-/// min(B I, F), flop/s: the classic roofline.
+/// min(B I, F), flop/s: the classic roofline (SPARCITY D1.2, eq. 13).
 [[nodiscard]] Result<Estimate> attainable(const Roof& bandwidth, const Roof& compute, const Estimate& intensity);
 
 /// Refuses a roof of another kind, or one that may be 0.

@@ -54,7 +54,7 @@ enum class MultiplyAdd : std::uint8_t { separate_pipes, fused };
 [[nodiscard]] Result<Roof> controller_balance_ceiling(const Roof& bandwidth,
                                                       std::span<const double> bytes_by_controller);
 
-/// What is known of a loop's memory traffic, each a part of 1. Absent: not known.
+/// Evidence on a loop's memory traffic, each a part of 1. Absent: not known.
 struct MemoryEvidence {
   std::optional<double> compulsory = {}, capacity = {}, conflict = {};  ///< of its misses
   std::optional<double> controller_balance = {};  ///< mean over greatest load of the memory controllers

@@ -7,13 +7,12 @@
 namespace crosstalk::models::roofline {
 namespace {
 
-constexpr double flops_per_nonzero = 2;          // one multiplication, one addition
-constexpr double accesses_per_nonzero = 3;       // value, column, x
-constexpr double accesses_per_row = 4;           // two row pointers, y loaded and stored (table 1)
-constexpr double row_bytes = 2 * 4 + 2 * 8;      // of a row of doubles: two pointers, y loaded and stored
-constexpr double csr_nonzero_bytes = 4 + 4;      // single-precision value, column
-constexpr double csr_row_bytes = 4 + 4 + 4;      // one row pointer, x, y
-constexpr std::uint32_t most_threads = 1 << 20;  // of nonzeros_by_thread: bounds its result
+constexpr double flops_per_nonzero = 2;                // one multiplication, one addition
+constexpr double accesses_per_nonzero = 3;             // value, column, x
+constexpr double accesses_per_row = 4;                 // two row pointers, y loaded and stored (table 1)
+constexpr double index_bytes = 4;                      // of a column or of a row pointer
+constexpr double row_bytes = 2 * index_bytes + 2 * 8;  // of a row of doubles: two pointers, y loaded and stored
+constexpr std::uint32_t most_threads = 1 << 20;        // of nonzeros_by_thread: bounds its result
 
 Result<double> finite(double value, const char* what) {
   if (!std::isfinite(value)) {
@@ -131,11 +130,19 @@ Result<IntensityBracket> spmv_intensity_limits(double bytes_per_access) {
   return IntensityBracket{*best, flops_per_nonzero / ((accesses_per_nonzero + accesses_per_row) * bytes_per_access)};
 }
 
-double csr_bytes(const MatrixSize& matrix) {
-  return csr_nonzero_bytes * static_cast<double>(matrix.nonzeros) + csr_row_bytes * static_cast<double>(matrix.rows);
+Result<double> csr_bytes(const MatrixSize& matrix, double value_bytes) {
+  if (auto checked = check_positive({{"the number of bytes a value", value_bytes}}); !checked) {
+    return tl::unexpected<Error>(checked.error());
+  }
+  const double pairs = static_cast<double>(matrix.nonzeros) + static_cast<double>(matrix.rows);  // of value and index
+  return finite((value_bytes + index_bytes) * pairs + value_bytes * static_cast<double>(matrix.columns),
+                "the number of bytes");
 }
 
-Level level_holding(double bytes, const CacheSizes& caches) {
+Result<Level> level_holding(double bytes, const CacheSizes& caches) {
+  if (auto checked = check_not_negative({{"the number of bytes", bytes}}); !checked) {
+    return tl::unexpected<Error>(checked.error());
+  }
   const auto holds = [bytes](std::uint64_t capacity) { return bytes <= static_cast<double>(capacity); };
   return holds(caches.l1d) ? Level::l1d : holds(caches.l2) ? Level::l2 : holds(caches.l3) ? Level::l3 : Level::memory;
 }

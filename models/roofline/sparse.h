@@ -54,10 +54,11 @@ struct MatrixSize {
 [[nodiscard]] Result<double> spmv_intensity(const MatrixSize& matrix, double bytes_per_access);
 /// For one non-zero a row, and for infinitely many: 2 / (7 beta), 2 / (3 beta) (table 1).
 [[nodiscard]] Result<IntensityBracket> spmv_intensity_limits(double bytes_per_access);
-/// 8 N_nnz + 12 N_rows: bytes of a square matrix with single-precision values and of x and y (fitted to table 2).
-[[nodiscard]] double csr_bytes(const MatrixSize& matrix);
+/// Bytes of a matrix, of x and of y, with v bytes a value and 4 an index: (v + 4) N_nnz + (v + 4) N_rows + v N_columns.
+/// For square matrices with single precision 8 N_nnz + 12 N_rows, which is fitted to table 2.
+[[nodiscard]] Result<double> csr_bytes(const MatrixSize& matrix, double value_bytes);
 /// The nearest level that holds so many bytes; memory if no cache does.
-[[nodiscard]] Level level_holding(double bytes, const CacheSizes& caches);
+[[nodiscard]] Result<Level> level_holding(double bytes, const CacheSizes& caches);
 
 /// "A in L2, X in L1D": a roof that was measured with the matrix in one level and the vector in another (2.2.1).
 [[nodiscard]] std::string sparse_roof_name(Level matrix, Level vector);

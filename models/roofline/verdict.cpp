@@ -65,6 +65,18 @@ Verdict verdict_among(Region region, std::vector<Intersection> intersections, co
   return verdict;
 }
 
+std::vector<Intersection> bottlenecks(const Verdict& verdict) {
+  std::vector<Intersection> roofs = verdict.reached;
+  if (roofs.empty()) {
+    for (const auto& next : {verdict.below, verdict.above}) {
+      if (next) {
+        roofs.push_back(*next);
+      }
+    }
+  }
+  return roofs;
+}
+
 bool below_every_roof(const Verdict& verdict) { return verdict.above && !verdict.below && verdict.reached.empty(); }
 
 void advise_by_region(Verdict& verdict) {

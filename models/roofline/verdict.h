@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A model's verdict on a loop: its region, the roofs around its point, a bound on the gain, and kinds of advice.
 //
-// Roofs are compared on the vertical line through the loop's point. The interval of the point and those of the roofs
-// decide: where they span two regions, or where the point may be at any of several roofs, the verdict is undecided.
+// Roofs are compared on the vertical line through the loop's point. The verdict is undecided if the interval of the
+// point spans two regions, or if it overlaps the intervals of several roofs.
 #pragma once
 
 #include <cstdint>
@@ -71,6 +71,10 @@ struct Verdict {
 [[nodiscard]] Verdict verdict_among(Region region, std::vector<Intersection> intersections,
                                     const Estimate& performance);
 
+/// The roofs that limit the loop: those that it may be at, or else the next ones below and above, which are both
+/// targets of optimisation (SPARCITY D1.2, 2). Lowest first; several reached ones are alternatives.
+[[nodiscard]] std::vector<Intersection> bottlenecks(const Verdict& verdict);
+
 /// True if no roof is below the point, none is reached, and one is above.
 [[nodiscard]] bool below_every_roof(const Verdict& verdict);
 
@@ -81,7 +85,7 @@ void advise_by_region(Verdict& verdict);
 /// The optimisation that brings a loop up to a ceiling, or past those below it (Roofline appendix, fig. A1 and A.1).
 [[nodiscard]] Advice advice_to_reach(Ceiling ceiling);
 
-/// The optimum that a loop of this performance gains at a roof: height / performance, at least 1. Absent if the
+/// The factor that a loop of this performance gains at a roof: height / performance, at least 1. Absent if the
 /// performance may be 0.
 [[nodiscard]] Result<Estimate> gain_at(const Estimate& height, const Estimate& performance);
 

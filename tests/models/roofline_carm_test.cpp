@@ -139,12 +139,15 @@ TEST(RooflineCarm, TheRoofsAroundThePointAreItsBottlenecks) {
   EXPECT_EQ(verdict.region, Region::memory);
   EXPECT_EQ(verdict.advice, (std::vector{Advice::access_pattern, Advice::locality}));
   EXPECT_EQ(verdict.undecided, "");
+  ASSERT_EQ(bottlenecks(verdict).size(), 2U);
+  EXPECT_EQ(bottlenecks(verdict).front().name, "memory");
 }
 
 TEST(RooflineCarm, ALoopAtARoofHasReachedIt) {
   const Verdict verdict = source_machine().judge(exact(0.1), within(1.6 * giga, 1.7 * giga, 1.8 * giga)).value();
   ASSERT_EQ(verdict.reached.size(), 1U);
   EXPECT_EQ(verdict.reached.front().name, "memory");
+  EXPECT_EQ(bottlenecks(verdict).size(), 1U);
   EXPECT_EQ(verdict.above->name, "L3");
   EXPECT_FALSE(verdict.below);
 }

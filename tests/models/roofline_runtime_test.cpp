@@ -162,6 +162,15 @@ TEST(RooflineHierarchical, TheLeastBoundIsTheBottleneck) {
   EXPECT_EQ(at_peak.bound.value().value(), 2);
 }
 
+TEST(RooflineHierarchical, ALoopAboveItsBoundHasNoGain) {
+  LoopPoint fast = traffic(100, 100, 10);
+  fast.cpu_s = exact(1);  // 10 flop/s, twice the bound
+  EXPECT_FALSE(hierarchical_verdict(levels, compute(20), fast).value().gain_bound);
+  fast.cpu_s = unknown("seconds of CPU time");
+  EXPECT_EQ(hierarchical_verdict(levels, compute(20), fast).value().gain_bound.error().message,
+            "the loop's seconds of CPU time are not known");
+}
+
 TEST(RooflineHierarchical, ALevelWithoutTrafficDoesNotBound) {
   const auto verdict = hierarchical_verdict(levels, compute(20), traffic(100, 100, 0)).value();
   EXPECT_EQ(verdict.bottleneck, Level::l2);

@@ -82,7 +82,7 @@ TEST(RooflineSparse, Table2) {
   for (const TableRow& row : table) {
     const MatrixSize matrix{row.rows, row.rows, row.nonzeros};
     EXPECT_NEAR(spmv_intensity(matrix, single).value(), row.intensity, 5.0001e-7) << row.name;
-    EXPECT_NEAR(csr_bytes(matrix) / kibi, row.printed_kbyte, 6) << row.name;
+    EXPECT_NEAR(csr_bytes(matrix, single).value() / kibi, row.printed_kbyte, 6) << row.name;
     EXPECT_DOUBLE_EQ(2.0 * static_cast<double>(row.nonzeros) / requested_bytes(matrix, single).value(),
                      spmv_intensity(matrix, single).value());
   }
@@ -93,10 +93,11 @@ TEST(RooflineSparse, NearestLevelThatHoldsTheMatrix) {
   // 2.2.3: the matrix of a pair with 64 KB of X is in L3, a share of an eighth in L2; with 4 KB in L2, then in L1.
   for (const auto& [columns, alone, share] : {std::tuple{16384, Level::l3, Level::l2}, {1024, Level::l2, Level::l1d}}) {
     const double bytes = 8.0 * 32 * columns;
-    EXPECT_EQ(level_holding(bytes, caches), alone);
-    EXPECT_EQ(level_holding(bytes / 8, caches), share);
+    EXPECT_EQ(level_holding(bytes, caches).value(), alone);
+    EXPECT_EQ(level_holding(bytes / 8, caches).value(), share);
   }
-  EXPECT_EQ(level_holding(1e9, caches), Level::memory);
+  EXPECT_EQ(level_holding(1e9, caches).value(), Level::memory);
+  EXPECT_FALSE(level_holding(std::numeric_limits<double>::quiet_NaN(), caches));
   EXPECT_EQ(sparse_roof_name(Level::l2, Level::l1d), "A in L2, X in L1D");
 }
 
@@ -213,6 +214,7 @@ TEST(RooflineSparse, HostileNumbersStayFiniteOrAreRefused) {
     for (const std::uint64_t count : {std::uint64_t{0}, std::uint64_t{1}, ~std::uint64_t{0}}) {
       expect_sane(spmv_intensity({count, count, count}, x[0]));
       expect_sane(spmv_intensity({1, count, count}, x[0]));
+      expect_sane(csr_bytes({count, count, count}, x[0]));
     }
   });
   with_extreme_estimates(3, [](const std::vector<Estimate>& x) {
