@@ -36,7 +36,7 @@ struct HillFigures {
   double memory_most = 0;                                             ///< M
   double memory_at_ridge = 0;                                         ///< m, at most M
   double other = 0;                                                   ///< N
-  [[nodiscard]] double ridge() const { return other / memory_most; }  ///< R
+  [[nodiscard]] double ridge() const { return other / memory_most; }  ///< R, of positive figures
 };
 /// (R + 1) m (eq. 7): IPC at the ridge.
 [[nodiscard]] Result<double> ridge_ipc(const HillFigures& hill);
