@@ -20,11 +20,12 @@ struct Subcommand {
   int (*run)(const Arguments&);
 };
 
-constexpr std::array<Subcommand, 6> subcommands = {{
+constexpr std::array<Subcommand, 7> subcommands = {{
     {"record", "run a command under observation and write a profile", run_record},
     {"report", "show a profile as text, JSON or CSV", run_report},
     {"import", "make a profile of a recording that perf has written", run_import},
     {"diff", "compare two profiles: what became better or worse", run_diff},
+    {"roofline", "how far loops are from what the machine can do: text or a picture", run_roofline},
     {"calibrate", "measure what this machine can do, for reports to compare with", run_calibrate},
     {"doctor", "what this machine gives an observer, and what would give more", run_doctor},
 }};

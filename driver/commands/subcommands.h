@@ -12,6 +12,7 @@ int run_import(const Arguments& arguments);
 int run_diff(const Arguments& arguments);
 int run_calibrate(const Arguments& arguments);
 int run_doctor(const Arguments& arguments);
+int run_roofline(const Arguments& arguments);
 
 /// Runs the whole program; `arguments` is argv without its first element.
 int run(const Arguments& arguments);

@@ -2,156 +2,20 @@
 // Makes tables of the JSON report: a row of a table is a row of one of its lists, flattened.
 #include "driver/csv/report.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <map>
 #include <set>
-#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "driver/csv/field.h"
+#include "driver/csv/table.h"
 #include "driver/json/report.h"
 #include "driver/json/values.h"
 
 namespace crosstalk::driver {
 namespace {
 
-/// A row's fields by column, in the order of its columns.
-using Row = std::vector<std::pair<std::string, std::string>>;
-
-bool ends_with(const std::string& text, std::string_view end) {
-  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
-}
-
-std::string text_of(const Json& value) {
-  return value.is_null()           ? std::string()
-         : value.is_boolean()      ? std::string(value.get<bool>() ? "1" : "0")
-         : value.is_string()       ? value.get<std::string>()
-         : value.is_number_float() ? fmt::format("{}", value.get<double>())
-                                   : value.dump();
-}
-
-/// Numbers with spaces between, `?` for an unknown one; sentences with semicolons.
-std::string joined(const Json& list) {
-  std::string text;
-  for (const Json& value : list) {
-    text += text.empty() ? "" : value.is_string() ? "; " : " ";
-    text += value.is_null() ? "?" : text_of(value);
-  }
-  return text;
-}
-
-void flatten(const std::string& name, const Json& value, Row& row);
-
-/// The members of an object. The names of rates and figures stand for themselves.
-void flatten_members(const std::string& before, const Json& object, Row& row) {
-  for (const auto& [key, value] : object.items()) {
-    const bool inlined = value.is_object() && (key == "rates" || key == "figures");
-    if (inlined) {
-      flatten_members(before, value, row);
-    } else {
-      flatten(before.empty() ? key : before + "." + key, value, row);
-    }
-  }
-}
-
-/// Lists of rows are left out, but for rates with names, as counters have them.
-void flatten_list(const std::string& name, const Json& list, Row& row) {
-  if (std::none_of(list.begin(), list.end(), [](const Json& each) { return each.is_structured(); })) {
-    if (!list.empty()) {  // of an empty one nobody knows which kind it is
-      row.emplace_back(name, joined(list));
-    }
-    return;
-  }
-  for (const Json& each : list) {
-    if (each.is_object() && each.contains("name") && each.contains("per_s")) {
-      row.emplace_back(name + "." + text_of(each["name"]), text_of(each["per_s"]));
-    }
-  }
-}
-
-void flatten(const std::string& name, const Json& value, Row& row) {
-  const bool interval = name.find("ci95") != std::string::npos;
-  if (value.is_object()) {
-    flatten_members(name, value, row);
-  } else if (interval && value.is_array() && value.size() == 2) {
-    row.emplace_back(name + ".low", text_of(value[0]));
-    row.emplace_back(name + ".high", text_of(value[1]));
-  } else if (interval && value.is_null() && ends_with(name, "ci95")) {
-    row.emplace_back(name + ".low", "");
-    row.emplace_back(name + ".high", "");
-  } else if (value.is_array()) {
-    flatten_list(name, value, row);
-  } else {
-    row.emplace_back(name, text_of(value));
-  }
-}
-
-/// Rows with any columns; a row lacks fields that it does not have.
-class Table {
- public:
-  void add(Row row) {
-    for (auto& [column, field] : row) {
-      if (known_.insert(column).second) {
-        columns_.push_back(column);
-      }
-    }
-    rows_.emplace_back(row.begin(), row.end());
-  }
-  void add(const Json& object) {
-    Row row;
-    flatten_members("", object, row);
-    add(std::move(row));
-  }
-
-  [[nodiscard]] std::string text() const {
-    if (rows_.empty()) {
-      return {};
-    }
-    const std::vector<std::string> columns = shown_columns();
-    std::string text;
-    write(columns, text);
-    for (const auto& row : rows_) {
-      std::vector<std::string> fields;
-      for (const std::string& column : columns) {
-        const auto field = row.find(column);
-        fields.push_back(field == row.end() ? std::string() : field->second);
-      }
-      write(fields, text);
-    }
-    return text;
-  }
-
- private:
-  static void write(const std::vector<std::string>& fields, std::string& text) {
-    for (std::size_t i = 0; i < fields.size(); ++i) {
-      text += (i == 0 ? "" : ",") + csv_field(fields[i]);
-    }
-    text += '\n';
-  }
-  /// Without those of objects that are null in some rows: their members have columns.
-  [[nodiscard]] std::vector<std::string> shown_columns() const {
-    std::vector<std::string> shown;
-    for (const std::string& column : columns_) {
-      const auto member = known_.upper_bound(column + ".");
-      const bool has_members = member != known_.end() && member->compare(0, column.size() + 1, column + ".") == 0;
-      if (!has_members) {
-        shown.push_back(column);
-      }
-    }
-    return shown;
-  }
-
-  std::vector<std::string> columns_;
-  std::set<std::string> known_;
-  std::vector<std::map<std::string, std::string>> rows_;
-};
-
 /// Adds a row for each entry of `list` in each of `rows`, with what the row has besides; for a row without entries,
 /// one. `left_out`: the row's own sums, which a spreadsheet would add once for each entry.
-void add_entries(const Json& rows, const char* list, const std::set<std::string>& left_out, Table& table) {
+void add_entries(const Json& rows, const char* list, const std::set<std::string>& left_out, CsvTable& table) {
   for (const Json& row : rows) {
     Json before = Json::object();
     for (const auto& [key, value] : row.items()) {
@@ -170,15 +34,15 @@ void add_entries(const Json& rows, const char* list, const std::set<std::string>
   }
 }
 
-void add_part(const char* part, const Json& row, Table& table) {
+void add_part(const char* part, const Json& row, CsvTable& table) {
   Json whole = {{"part", part}};
   whole.update(row);
   table.add(whole);
 }
 
 /// One table for all lists of the view; column `part` names the list.
-Table memory_table(const Json& memory) {
-  Table table;
+CsvTable memory_table(const Json& memory) {
+  CsvTable table;
   if (!memory["unknown"].is_null()) {
     add_part("unknown", {{"name", memory["unknown"]}}, table);
     return table;
@@ -208,14 +72,14 @@ Table memory_table(const Json& memory) {
   return table;
 }
 
-Table summary_table(const Json& report) {
-  Table table;
+CsvTable summary_table(const Json& report) {
+  CsvTable table;
   const auto add = [&](const std::string& name, const std::string& value) {
-    table.add(Row{{"name", name}, {"value", value}});
+    table.add(CsvRow{{"name", name}, {"value", value}});
   };
-  Row facts;
+  CsvRow facts;
   for (const char* const name : {"command", "filter", "exit_status", "duration_s", "cpu_s"}) {
-    facts.emplace_back(name, text_of(report[name]));
+    facts.emplace_back(name, csv_text(report[name]));
   }
   facts.emplace_back("threads", std::to_string(report["threads"].size()));
   flatten("sampling", report["sampling"], facts);
@@ -223,17 +87,17 @@ Table summary_table(const Json& report) {
     add(name, value);
   }
   for (const Json& finding : report["findings"]) {
-    add("finding", text_of(finding["sentence"]));
+    add("finding", csv_text(finding["sentence"]));
   }
   for (const Json& warning : report["warnings"]) {
-    add("warning." + text_of(warning["code"]), text_of(warning["message"]));
+    add("warning." + csv_text(warning["code"]), csv_text(warning["message"]));
   }
   return table;
 }
 
 /// Pairs of groups by their names.
-Table group_pairs(const Json& groups) {
-  Table table;
+CsvTable group_pairs(const Json& groups) {
+  CsvTable table;
   for (Json cell : groups["cells"]) {
     for (const char* const end : {"producer", "consumer"}) {
       cell[end] = groups["groups"][cell[end].get<std::size_t>()]["name"];
@@ -244,8 +108,8 @@ Table group_pairs(const Json& groups) {
 }
 
 /// Groups with the numbers of their members.
-Table group_rows(const Json& groups) {
-  Table table;
+CsvTable group_rows(const Json& groups) {
+  CsvTable table;
   for (Json group : groups["groups"]) {
     for (const char* const members : {"threads", "processors"}) {
       if (group.contains(members)) {
@@ -257,16 +121,16 @@ Table group_rows(const Json& groups) {
   return table;
 }
 
-Table rows_of(const Json& list) {
-  Table table;
+CsvTable rows_of(const Json& list) {
+  CsvTable table;
   for (const Json& row : list) {
     table.add(row);
   }
   return table;
 }
 
-Table thread_rows(const Json& threads) {
-  Table table;
+CsvTable thread_rows(const Json& threads) {
+  CsvTable table;
   for (const Json& thread : threads) {
     if (thread["listed"].get<bool>()) {
       Json row = thread;
@@ -277,8 +141,8 @@ Table thread_rows(const Json& threads) {
   return table;
 }
 
-Table region_rows(const Json& regions) {
-  Table table;
+CsvTable region_rows(const Json& regions) {
+  CsvTable table;
   for (const Json& region : regions) {
     for (const Json& thread : region["threads"]) {
       Json row = {{"path", region["path"]}};
@@ -293,7 +157,7 @@ Table region_rows(const Json& regions) {
 
 std::string render_csv(const attribution::Analysis& analysis, View view, const attribution::Grouping* groups) {
   const Json report = report_document(analysis, view, groups);
-  Table table;
+  CsvTable table;
   switch (view) {
     case View::summary:
       return summary_table(report).text();

@@ -78,6 +78,11 @@ void SvgCanvas::line(double x1, double y1, double x2, double y2, const char* col
   body_ += '\n';
 }
 
+void SvgCanvas::circle(double x, double y, double radius, const char* fill, std::string_view title) {
+  body_ += fmt::format(R"(<circle cx="{:.1f}" cy="{:.1f}" r="{:.1f}" fill="{}" stroke="#1d2229")", x, y, radius, fill);
+  body_ += title.empty() ? "/>\n" : "><title>" + escaped(title) + "</title></circle>\n";
+}
+
 void SvgCanvas::text(double x, double y, std::string_view words, const Font& font, int columns) {
   body_ += fmt::format(R"(<text x="{:.1f}" y="{:.1f}" font-size="{:.1f}" fill="{}" text-anchor="{}"{}>{}</text>)", x, y,
                        font.size, font.color, anchor_name(font.anchor), font.bold ? R"( font-weight="600")" : "",

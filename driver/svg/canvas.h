@@ -26,6 +26,8 @@ class SvgCanvas {
   /// `title`: the tooltip; empty: none.
   void rect(const Box& box, const char* fill, std::string_view title = {});
   void line(double x1, double y1, double x2, double y2, const char* color);
+  /// Filled, with a dark edge. `title`: as above.
+  void circle(double x, double y, double radius, const char* fill, std::string_view title = {});
   /// Draws one line, cut in its middle to `columns` characters of about half the font's size each. Replaces control
   /// characters and malformed UTF-8, because names come from programs.
   void text(double x, double y, std::string_view words, const Font& font, int columns = 400);

@@ -19,6 +19,7 @@
 #include "driver/options/import_options.h"
 #include "driver/options/record_options.h"
 #include "driver/options/report_options.h"
+#include "driver/options/roofline_options.h"
 #include "models/machine_json.h"
 #include "sample_analysis.h"
 
@@ -61,6 +62,7 @@ TEST(Manual, HasEveryOptionOfTheHelp) {
   expect_in_manual("crosstalk-doctor.1", parse_doctor({"--help"})->text);
   expect_in_manual("crosstalk-diff.1", parse_diff({"--help"})->text);
   expect_in_manual("crosstalk-calibrate.1", parse_calibrate({"--help"})->text);
+  expect_in_manual("crosstalk-roofline.1", parse_roofline({"--help"})->text);
 }
 
 TEST(Manual, HasNoOptionThatTheHelpLacks) {
@@ -68,6 +70,7 @@ TEST(Manual, HasNoOptionThatTheHelpLacks) {
                                                     {"crosstalk-report.1", parse_report({"--help"})->text},
                                                     {"crosstalk-doctor.1", parse_doctor({"--help"})->text},
                                                     {"crosstalk-diff.1", parse_diff({"--help"})->text},
+                                                    {"crosstalk-roofline.1", parse_roofline({"--help"})->text},
                                                     {"crosstalk-calibrate.1", parse_calibrate({"--help"})->text}};
   static const std::regex item("\n\\.It Fl ([^\n]*)");
   static const std::regex flag("(?:^|Fl )(-?[a-z][a-z-]*)(?= |$)");

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attribution/roofline/roofline.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "attribution/busy/loop_figures.h"
+#include "models/roofline/machine_roofs.h"
+
+namespace crosstalk::attribution {
+namespace {
+
+using models::Level;
+using models::Unit;
+using models::roofline::Basis;
+using models::roofline::Estimate;
+using models::roofline::LoopPoint;
+
+constexpr double least_own = 0.3;  // part of a loop's time that is its own
+// The traffic of levels beyond the first is modelled. Kernels that one level limits kept it busy for 81 to 98 % of the
+// time by this model (docs/accuracy.md, "Busy times, work and waits").
+constexpr double traffic_error = 0.25;
+
+/// The interval of a rate's amount an iteration: the part of the rate's uncertainty that is not the iterations'.
+Result<Estimate> amount_of(const Rate& rate, const Rate& iterations) {
+  if (!rate.per_s) {
+    return fail(ErrorCode::not_found, rate.unknown);
+  }
+  const auto width = [](const Rate& of) {
+    return of.ci95 && *of.per_s > 0 ? (of.ci95->high - of.ci95->low) / 2 / *of.per_s : 0.0;
+  };
+  const double amount = *rate.per_s / *iterations.per_s;
+  if (rate.lookaheads == 0 && !rate.counted) {
+    return Estimate::exact(amount, Basis::decoded);
+  }
+  const double all = width(rate);
+  const double of_iterations = width(iterations);
+  const double own = std::min(1.0, std::sqrt(std::max(0.0, all * all - of_iterations * of_iterations)));
+  return Estimate::of(amount, amount * (1 - own), amount * (1 + own), Basis::sampled);
+}
+
+/// Seconds of an iteration of one thread.
+Result<Estimate> iteration_time(const Rate& iterations) {
+  const double rate = *iterations.per_s;
+  const Interval ci95 = iterations.ci95.value_or(Interval{rate, rate});
+  const double low = std::max(ci95.low, rate * 1e-3);
+  return Estimate::of(1 / rate, 1 / std::max(ci95.high, rate), 1 / std::min(low, rate), Basis::sampled);
+}
+
+Result<Estimate> bytes_from(const LoopFigures& figures, Unit unit, double iterations_per_s) {
+  const auto& per_s = figures.per_s[unit];
+  if (!per_s) {
+    return fail(ErrorCode::not_found, figures.reasons[unit].empty() ? "not known" : figures.reasons[unit]);
+  }
+  const double bytes = *per_s / iterations_per_s;
+  return Estimate::of(bytes, bytes * (1 - traffic_error), bytes * (1 + traffic_error), Basis::modelled);
+}
+
+LoopPoint point_of(const LoopRow& loop) {
+  const LoopRates& rates = loop.rates;
+  const LoopFigures& figures = *loop.figures;
+  LoopPoint point;
+  point.flops = amount_of(rates.flops, rates.iterations);
+  point.bytes_core = amount_of(rates.bytes, rates.iterations);
+  point.bytes_l2 = bytes_from(figures, Unit::l2, *rates.iterations.per_s);
+  point.bytes_l3 = bytes_from(figures, Unit::l3, *rates.iterations.per_s);
+  point.bytes_memory = bytes_from(figures, Unit::memory, *rates.iterations.per_s);
+  point.cpu_s = iteration_time(rates.iterations);
+  return point;
+}
+
+/// Why the loop can have no place; empty: it may have one.
+std::string obstacle(const LoopRow& loop) {
+  if (!loop.figures) {
+    return "it takes less than a thousandth of the CPU time";
+  }
+  for (const Rate* rate : {&loop.rates.iterations, &loop.rates.flops, &loop.rates.bytes}) {
+    if (!rate->per_s) {
+      return rate->unknown;
+    }
+  }
+  if (*loop.rates.flops.per_s <= 0) {
+    return "it does no floating-point operation";
+  }
+  if (*loop.rates.bytes.per_s <= 0) {
+    return "it loads and stores nothing";
+  }
+  return loop.figures->flops ? "" : "the kinds of its operations are not known";
+}
+
+Result<RooflineLoop> placed(const LoopRow& loop, const models::Machine& machine) {
+  const double threads = std::max(1.0, loop.figures->threads);
+  LoopPoint point = point_of(loop);
+  const auto performance = models::roofline::performance(point);
+  const auto intensity = models::roofline::intensity(point);
+  auto compute = models::roofline::compute_roof(machine, *loop.figures->flops, threads);
+  if (!performance || !intensity || !compute) {
+    return tl::unexpected<Error>(!performance ? performance.error() : !intensity ? intensity.error() : compute.error());
+  }
+  std::vector<models::roofline::Roof> bandwidths = models::roofline::load_roofs(machine, threads);
+  const auto carm = models::roofline::Carm::of(bandwidths, *compute);
+  if (!carm) {
+    return tl::unexpected<Error>(carm.error());
+  }
+  auto verdict = carm->judge(*intensity, *performance);
+  if (!verdict) {
+    return tl::unexpected<Error>(verdict.error());
+  }
+  auto irm = models::roofline::hierarchical_verdict(carm->bandwidths(), *compute, point);
+  return RooflineLoop{&loop,
+                      std::move(point),
+                      threads,
+                      *performance,
+                      *intensity,
+                      carm->bandwidths(),
+                      *std::move(compute),
+                      std::move(*verdict),
+                      std::move(irm)};
+}
+
+}  // namespace
+
+Roofline roofline_of(const Analysis& analysis, const models::Machine& machine) {
+  Roofline result;
+  std::map<std::string, Unplaced> unplaced;
+  for (const LoopRow& loop : analysis.loops) {
+    if (loop.self_s < least_own * loop.cpu_s) {
+      continue;
+    }
+    std::string why = obstacle(loop);
+    if (why.empty()) {
+      auto at = placed(loop, machine);
+      if (at) {
+        result.placed_s += loop.self_s;
+        result.loops.push_back(std::move(*at));
+        continue;
+      }
+      why = at.error().message;
+    }
+    Unplaced& of = unplaced.try_emplace(why, Unplaced{why, 0, 0}).first->second;
+    of.cpu_s += loop.self_s;
+    ++of.loops;
+  }
+  for (auto& [why, of] : unplaced) {
+    result.unplaced.push_back(std::move(of));
+  }
+  const auto by_time = [](const auto& a, const auto& b) { return a.cpu_s > b.cpu_s; };
+  std::stable_sort(result.unplaced.begin(), result.unplaced.end(), by_time);
+  std::stable_sort(result.loops.begin(), result.loops.end(),
+                   [](const RooflineLoop& a, const RooflineLoop& b) { return a.loop->self_s > b.loop->self_s; });
+  return result;
+}
+
+}  // namespace crosstalk::attribution

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// `crosstalk roofline`: places the loops of a profile in the machine's rooflines.
+#include <malloc.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "attribution/analysis.h"
+#include "driver/commands/serve.h"
+#include "driver/commands/subcommands.h"
+#include "driver/files/machine_file.h"
+#include "driver/files/report_machine.h"
+#include "driver/options/roofline_options.h"
+#include "driver/roofline/report.h"
+#include "driver/terminal/log.h"
+#include "driver/terminal/terminal.h"
+#include "profile/reader.h"
+
+namespace crosstalk::driver {
+namespace {
+
+/// The machine to take the roofs from, or why there is none.
+Result<models::Machine> machine_for(const RooflineRequest& request, const profile::Session& session) {
+  if (!request.machine.empty()) {
+    return read_machine_file(request.machine);
+  }
+  ReportMachine found = machine_of(session);
+  if (found.machine) {
+    return std::move(*found.machine);
+  }
+  const std::size_t reason = found.missing.find(": ");
+  return fail(
+      ErrorCode::not_found,
+      "the roofs are not known: " + (reason == std::string::npos ? found.missing : found.missing.substr(reason + 2)));
+}
+
+std::string render(const RooflineReport& report, const RooflineRequest& request) {
+  switch (request.format) {
+    case Format::json:
+      return render_roofline_json(report);
+    case Format::csv:
+      return render_roofline_csv(report);
+    case Format::svg:
+      return render_roofline_svg(report);
+    case Format::text:
+      break;
+  }
+  const bool color =
+      request.output.empty() &&
+      (request.color == ColorChoice::always || (request.color == ColorChoice::automatic && wants_color(STDOUT_FILENO)));
+  return render_roofline_text(report, {terminal_width(STDOUT_FILENO), locale_charset(), color});
+}
+
+Result<void> keep_loop(std::uint32_t id, attribution::Roofline& roofline) {
+  std::erase_if(roofline.loops, [id](const auto& loop) { return loop.loop->id != id; });
+  return roofline.loops.empty()
+             ? fail(ErrorCode::not_found, "--loop " + std::to_string(id) +
+                                              ": no loop of this id has a place; --format json lists "
+                                              "those that have one")
+             : Result<void>();
+}
+
+Result<void> write(const std::string& text, const RooflineRequest& request) {
+  if (!request.output.empty()) {
+    return replace_file(request.output, text);
+  }
+  return write_output(text, request.pager && request.format == Format::text)
+             ? Result<void>()
+             : fail(ErrorCode::system, "standard output cannot be written");
+}
+
+Result<void> draw(const RooflineRequest& request) {
+  const auto profile = profile::ProfileReader::open(request.input);
+  if (!profile) {
+    return tl::unexpected<Error>(profile.error());
+  }
+  auto machine = machine_for(request, profile->session());
+  if (!machine) {
+    return tl::unexpected<Error>(machine.error());
+  }
+  attribution::AnalysisOptions options;
+  options.symbols.sysroot = request.sysroot;
+  options.machine = &*machine;
+  const auto analysis = attribution::analyse(*profile, options);
+  if (!analysis) {
+    return tl::unexpected<Error>(analysis.error());
+  }
+  RooflineReport report{&*analysis, &*machine, attribution::roofline_of(*analysis, *machine), request.model};
+  if (request.loop) {
+    if (auto kept = keep_loop(*request.loop, report.roofline); !kept) {
+      return kept;
+    }
+  }
+  if (report.roofline.loops.empty() && report.roofline.unplaced.empty()) {
+    return fail(ErrorCode::not_found, "there is no loop in " + request.input + ": record a program that computes");
+  }
+  return write(render(report, request), request);
+}
+
+int show_roofline(const RooflineRequest& request) {
+  start_logging({false, request.verbosity});
+  mallopt(M_MMAP_THRESHOLD, 1 << 20);  // as in `report`: freed large blocks go back to the system
+  if (auto drawn = draw(request); !drawn) {
+    log_error(drawn.error().message);
+    return exit_failed;
+  }
+  return exit_ok;
+}
+
+}  // namespace
+
+int run_roofline(const Arguments& arguments) { return serve(parse_roofline(arguments), show_roofline); }
+
+}  // namespace crosstalk::driver

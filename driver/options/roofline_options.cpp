@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/options/roofline_options.h"
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <map>
+#include <utility>
+
+#include "driver/options/named_value.h"
+
+namespace crosstalk::driver {
+namespace {
+
+constexpr const char* roofline_examples =
+    "Examples:\n"
+    "  crosstalk calibrate                        measures the machine's roofs, once\n"
+    "  crosstalk record ./solver && crosstalk roofline\n"
+    "  crosstalk roofline --model irm run.db      by the traffic of each level of the caches\n"
+    "  crosstalk roofline --format svg -o roofline.svg\n"
+    "\n"
+    "Models: carm, the cache-aware roofline: a loop's bytes are those that its instructions load and store;\n"
+    "irm, the integrated roofline: one point for each level of the caches, at the bytes that it moves.\n"
+    "\n"
+    "The exit status is 0, 1 when there is nothing to draw or a file cannot be read or written, 125 for a\n"
+    "bad command line.\n"
+    "More: man crosstalk-roofline\n";
+
+const std::map<std::string, RooflineModel> models = {{"carm", RooflineModel::carm}, {"irm", RooflineModel::irm}};
+const std::map<std::string, Format> roofline_formats = {
+    {"csv", Format::csv}, {"json", Format::json}, {"svg", Format::svg}, {"text", Format::text}};
+
+struct Texts : ViewTexts {
+  std::string model = "carm", loop, input, positional;
+};
+
+void add_options(CLI::App& app, RooflineRequest& request, Texts& texts) {
+  app.add_option("FILE", texts.positional, "Profile to read [crosstalk.db]");
+  app.add_option("-i,--input", texts.input, "The same")->type_name("FILE");
+  app.add_option("--machine", request.machine, "Machine file to take the roofs from [the profile's, or yours]")
+      ->type_name("FILE");
+  app.add_option("--model", texts.model, "Model that verdicts follow from: carm, irm [carm]")->type_name("MODEL");
+  app.add_option("--loop", texts.loop, "Show this loop alone, by its id in the JSON report")->type_name("ID");
+  app.add_option("-o,--output", request.output, "Write to this file [standard output]")->type_name("FILE");
+  add_format_option(app, texts, "text, svg, json, csv");
+  add_view_options(app, texts, request.sysroot, request.verbosity);
+}
+
+Result<std::optional<std::uint32_t>> parse_loop(const std::string& text) {
+  std::uint32_t id = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, id);
+  if (!text.empty() && (error != std::errc{} || rest != end)) {
+    return fail(ErrorCode::invalid_argument,
+                "--loop: '" + text + "' is no id of a loop; take one from --format json, or leave it out");
+  }
+  return text.empty() ? std::nullopt : std::optional(id);
+}
+
+Result<void> judge(const Texts& texts, RooflineRequest& request) {
+  const auto format = named("--format", roofline_formats, texts.format);
+  const auto color = named("--color", color_names, texts.color);
+  const auto model = named("--model", models, texts.model);
+  const auto loop = parse_loop(texts.loop);
+  for (const Error* error : {format ? nullptr : &format.error(), color ? nullptr : &color.error(),
+                             model ? nullptr : &model.error(), loop ? nullptr : &loop.error()}) {
+    if (error != nullptr) {
+      return tl::unexpected<Error>(*error);
+    }
+  }
+  if (!texts.input.empty() && !texts.positional.empty()) {
+    return fail(ErrorCode::invalid_argument,
+                "two profiles are named, " + texts.input + " and " + texts.positional + "; name one");
+  }
+  request.format = *format;
+  request.color = *color;
+  request.model = *model;
+  request.loop = *loop;
+  request.pager = !texts.no_pager;
+  if (const std::string& input = texts.input.empty() ? texts.positional : texts.input; !input.empty()) {
+    request.input = input;
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Parsed<RooflineRequest>> parse_roofline(const Arguments& arguments) {
+  CLI::App app(
+      "Shows how far loops are from what the machine can do: their floating-point operations a second\n"
+      "against the roofs of its caches, its memory and its units, and what holds each loop.\n",
+      "crosstalk roofline");
+  describe(app, "crosstalk roofline [OPTION]... [[-i] FILE]", roofline_examples);
+  RooflineRequest request;
+  Texts texts;
+  add_options(app, request, texts);
+  const auto outcome = parse(app, arguments);
+  if (!outcome) {
+    return tl::unexpected<Error>(outcome.error());
+  }
+  if (outcome->help) {
+    return Parsed<RooflineRequest>{std::nullopt, outcome->text};
+  }
+  if (auto judged = judge(texts, request); !judged) {
+    return tl::unexpected<Error>(judged.error());
+  }
+  return Parsed<RooflineRequest>{std::move(request), ""};
+}
+
+}  // namespace crosstalk::driver

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line of `crosstalk roofline`.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "driver/options/command_line.h"
+#include "driver/options/view_options.h"
+
+namespace crosstalk::driver {
+
+/// The rooflines that verdicts follow from.
+enum class RooflineModel : std::uint8_t { carm, irm };
+
+struct RooflineRequest {
+  std::string input = "crosstalk.db", machine;  // machine empty: the profile's, else this user's
+  std::string output;                           // empty: standard output
+  std::string sysroot;
+  RooflineModel model = RooflineModel::carm;
+  std::optional<std::uint32_t> loop;  // an id; absent: all
+  Format format = Format::text;
+  ColorChoice color = ColorChoice::automatic;
+  bool pager = true;
+  int verbosity = 0;
+};
+
+[[nodiscard]] Result<Parsed<RooflineRequest>> parse_roofline(const Arguments& arguments);
+
+}  // namespace crosstalk::driver

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loops of a profile in the machine's rooflines, in the forms that `crosstalk roofline` prints.
+#pragma once
+
+#include <string>
+
+#include "attribution/roofline/roofline.h"
+#include "driver/options/roofline_options.h"
+#include "driver/terminal/canvas.h"
+#include "models/machine.h"
+
+namespace crosstalk::driver {
+
+/// Everything that the report shows. What it points to must outlive it.
+struct RooflineReport {
+  const attribution::Analysis* analysis = nullptr;
+  const models::Machine* machine = nullptr;
+  attribution::Roofline roofline;
+  RooflineModel model = RooflineModel::carm;
+};
+
+/// Renders a plot and a table for people. Equal reports give equal text.
+[[nodiscard]] std::string render_roofline_text(const RooflineReport& report, TextStyle style);
+/// Renders a picture, legible in grey and 80 mm wide.
+[[nodiscard]] std::string render_roofline_svg(const RooflineReport& report);
+/// Renders the interface "crosstalk.roofline/1" of docs/roofline-json.md, with a newline at its end.
+[[nodiscard]] std::string render_roofline_json(const RooflineReport& report);
+/// Renders a row for each loop, with the columns of the JSON report.
+[[nodiscard]] std::string render_roofline_csv(const RooflineReport& report);
+
+}  // namespace crosstalk::driver

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "driver/roofline/axes.h"
+#include "driver/roofline/report.h"
+#include "driver/roofline/words.h"
+#include "driver/text/report.h"
+
+namespace crosstalk::driver {
+namespace {
+
+using attribution::LoopRow;
+using attribution::RooflineLoop;
+
+constexpr std::size_t most_in_plot = 9;  // a digit each
+constexpr std::size_t most_rows = 20, most_sentences = 5;
+constexpr int plot_rows = 16;
+
+/// Cells of a plot: a string each, for characters beyond ASCII.
+class Grid {
+ public:
+  Grid(int columns, int rows) : columns_(columns), cells_(static_cast<std::size_t>(columns * rows), " ") {}
+  /// `x`, `y`: 0 to 1, y upwards. Nothing outside is drawn.
+  void put(double x, double y, const std::string& cell) {
+    const int column = static_cast<int>(std::floor(x * columns_));
+    const int row = rows() - 1 - static_cast<int>(std::floor(y * rows()));
+    if (x >= 0 && x < 1 && y >= 0 && y < 1) {
+      cells_[static_cast<std::size_t>(row * columns_ + column)] = cell;
+    }
+  }
+  [[nodiscard]] int columns() const { return columns_; }
+  [[nodiscard]] int rows() const { return static_cast<int>(cells_.size()) / columns_; }
+  [[nodiscard]] std::string line(int row) const {
+    std::string text;
+    for (int column = 0; column < columns_; ++column) {
+      text += cells_[static_cast<std::size_t>(row * columns_ + column)];
+    }
+    return text;
+  }
+
+ private:
+  int columns_;
+  std::vector<std::string> cells_;
+};
+
+void draw_roofs(const Canvas& canvas, const RooflineAxes& axes, const RooflineLoop& loop, Grid& grid) {
+  const double compute = loop.compute.height.value();
+  for (int column = 0; column < grid.columns(); ++column) {
+    const double at = (column + 0.5) / grid.columns();
+    const double intensity = std::pow(10, axes.x_low + at * (axes.x_high - axes.x_low));
+    for (const auto& roof : loop.bandwidths) {
+      const double height = roof_at(roof.height.value(), compute, intensity);
+      const bool flat = height >= compute;
+      grid.put(at, axes.y(height), flat ? canvas.sign("─", "-") : canvas.sign("·", "."));
+    }
+  }
+}
+
+void draw_points(const RooflineReport& report, const RooflineAxes& axes, Grid& grid) {
+  const auto& loops = report.roofline.loops;
+  for (std::size_t i = std::min(loops.size(), most_in_plot); i-- > 0;) {
+    grid.put(axes.x(loops[i].intensity.value()), axes.y(loops[i].performance.value()), std::to_string(i + 1));
+  }
+}
+
+void draw_plot(Canvas& canvas, const RooflineReport& report) {
+  constexpr int axis = 14;
+  const RooflineAxes axes = axes_of(report.roofline);
+  Grid grid(std::min(canvas.width() - axis - 2, 84), plot_rows);
+  draw_roofs(canvas, axes, report.roofline.loops.front(), grid);
+  draw_points(report, axes, grid);
+  for (int row = 0; row < grid.rows(); ++row) {
+    const bool named = row % 5 == 0;
+    const double at = 1 - (row + 0.5) / grid.rows();
+    const double rate = std::pow(10, axes.y_low + at * (axes.y_high - axes.y_low));
+    canvas.line(canvas.right_cell(named ? rate_in_words(rate, "flop/s") : "", axis) + " " + canvas.sign("│", "|") +
+                grid.line(row));
+  }
+  const std::string low = intensity_in_words(std::pow(10, axes.x_low));
+  const std::string high = intensity_in_words(std::pow(10, axes.x_high)) + " flop/B";
+  canvas.line(std::string(axis + 2, ' ') + low +
+              pad_left(high, std::max(1, grid.columns() - static_cast<int>(low.size()))));
+}
+
+std::string place_of(const LoopRow& loop) {
+  const std::string place = source_text(loop.file, loop.line_begin, loop.line_end);
+  return loop.function + (place.empty() ? "" : " " + place);
+}
+
+void draw_table(Canvas& canvas, const RooflineReport& report) {
+  constexpr int numbers = 4 + 8 + 9 + 13 + 18 + 8 + 5;  // the columns besides the loop's, and blanks between
+  const int loop_columns = std::max(12, canvas.width() - numbers);
+  canvas.line("   # " + pad_left("time", 7) + " " + pad_right(" loop", loop_columns) + pad_left("flop/B", 8) +
+              pad_left("rate", 14) + "  " + pad_right("bound", 17) + pad_left("gain", 8));
+  const auto& loops = report.roofline.loops;
+  for (std::size_t i = 0; i < std::min(loops.size(), most_rows); ++i) {
+    const RooflineLoop& loop = loops[i];
+    canvas.line(pad_left(std::to_string(i + 1), 4) + " " +
+                pad_left(percent_text(loop.loop->self_s / std::max(report.analysis->cpu_s, 1e-12)), 7) + " " +
+                canvas.cell(" " + place_of(*loop.loop), loop_columns) +
+                pad_left(intensity_in_words(loop.intensity.value()), 8) +
+                pad_left(rate_in_words(loop.performance.value(), "flop/s"), 14) + "  " +
+                canvas.cell(bound_in_words(loop, report.model), 17) + pad_left(gain_in_words(loop, report.model), 8));
+  }
+  if (loops.size() > most_rows) {
+    canvas.line(fmt::format("     {} more loops: --format json", loops.size() - most_rows));
+  }
+}
+
+void draw_roof_list(Canvas& canvas, const RooflineReport& report) {
+  const RooflineLoop& first = report.roofline.loops.front();
+  std::string text;
+  for (const auto& roof : first.bandwidths) {
+    text += (text.empty() ? "" : ", ") + roof.name + " " + rate_in_words(roof.height.value(), "B/s");
+  }
+  text += ", floating-point units " + rate_in_words(first.compute.height.value(), "flop/s");
+  canvas.paragraph("", fmt::format("Roofs of one thread of loop 1, of {} that run at once: {}.",
+                                   static_cast<int>(std::lround(first.threads)), text));
+}
+
+void draw_sentences(Canvas& canvas, const RooflineReport& report) {
+  const auto& loops = report.roofline.loops;
+  for (std::size_t i = 0; i < std::min(loops.size(), most_sentences); ++i) {
+    canvas.paragraph(pad_left(std::to_string(i + 1), 4) + "  ", verdict_in_words(loops[i], report.model));
+  }
+}
+
+void draw_unplaced(Canvas& canvas, const RooflineReport& report) {
+  constexpr std::size_t most = 4;
+  const auto& unplaced = report.roofline.unplaced;
+  for (std::size_t i = 0; i < std::min(unplaced.size(), most); ++i) {
+    canvas.paragraph("  ", fmt::format("{} of the CPU time in {} loop{} without a place: {}.",
+                                       percent_text(unplaced[i].cpu_s / std::max(report.analysis->cpu_s, 1e-12)),
+                                       unplaced[i].loops, unplaced[i].loops == 1 ? "" : "s", unplaced[i].why));
+  }
+}
+
+}  // namespace
+
+std::string render_roofline_text(const RooflineReport& report, TextStyle style) {
+  Canvas canvas(style);
+  canvas.heading(report.model == RooflineModel::irm ? "Integrated roofline" : "Cache-aware roofline",
+                 "floating-point operations of one thread");
+  if (!report.roofline.loops.empty()) {
+    draw_plot(canvas, report);
+    canvas.blank();
+    draw_roof_list(canvas, report);
+    canvas.blank();
+    draw_table(canvas, report);
+    canvas.blank();
+    draw_sentences(canvas, report);
+  }
+  if (!report.roofline.unplaced.empty()) {
+    canvas.blank();
+    draw_unplaced(canvas, report);
+  }
+  return canvas.take();
+}
+
+}  // namespace crosstalk::driver

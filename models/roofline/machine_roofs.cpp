@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/roofline/machine_roofs.h"
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+namespace crosstalk::models::roofline {
+namespace {
+
+std::uint32_t whole(double threads) { return static_cast<std::uint32_t>(std::lround(std::max(threads, 1.0))); }
+
+/// Absent: the peak is not known, or makes no sense.
+std::optional<Estimate> estimate_of(const Peak& peak) {
+  if (!peak.effective) {
+    return std::nullopt;
+  }
+  const double spread = std::clamp(peak.spread, 0.0, 1.0);
+  auto estimate =
+      Estimate::of(*peak.effective, *peak.effective * (1 - spread), *peak.effective * (1 + spread), Basis::calibrated);
+  return estimate && estimate->value() > 0 ? std::optional(*estimate) : std::nullopt;
+}
+
+double cores_of(const Machine& machine) {
+  std::set<std::uint32_t> cores;
+  for (const Processor& processor : machine.processors) {
+    cores.insert(processor.core);
+  }
+  return std::max<double>(1, static_cast<double>(cores.size()));
+}
+
+std::string width_in_words(Width width) {
+  static constexpr std::array<const char*, 4> words = {"scalar", "SSE", "AVX2", "AVX-512"};
+  return words[static_cast<std::size_t>(width)];
+}
+
+}  // namespace
+
+std::vector<Roof> load_roofs(const Machine& machine, double threads) {
+  std::vector<Roof> roofs;
+  for (const Level level : {Level::l1d, Level::l2, Level::l3, Level::memory}) {
+    const bool shared = level == Level::l3 || level == Level::memory;
+    const Peak peak = peak_of_thread(machine.bandwidth_of(level, Traffic::load, Scope::one_core),
+                                     machine.bandwidth_of(level, Traffic::load, Scope::all_cores), cores_of(machine),
+                                     threads, shared);
+    if (const auto height = estimate_of(peak)) {
+      Roof roof{level_in_words(level), RoofKind::bandwidth, level, {}, {}, {}, whole(threads), *height};
+      roofs.push_back(std::move(roof));
+    }
+  }
+  return roofs;
+}
+
+Result<Roof> compute_roof(const Machine& machine, const FlopMix& mix, double threads) {
+  const auto height = estimate_of(peak_of_mix(machine, mix, threads));
+  if (!height) {
+    return fail(ErrorCode::not_found, "the peak of its operations is not in the calibration");
+  }
+  return Roof{"floating-point units", RoofKind::compute, {}, {}, {}, {}, whole(threads), *height};
+}
+
+std::vector<Roof> width_roofs(const Machine& machine, Precision precision, double threads) {
+  std::vector<Roof> roofs;
+  for (const Width width : {Width::scalar, Width::sse, Width::avx2, Width::avx512}) {
+    for (const Operation operation : {Operation::fma, Operation::add}) {
+      FlopMix mix;
+      mix.add(width, precision, operation, 1);
+      if (const auto height = estimate_of(peak_of_mix(machine, mix, threads))) {
+        roofs.push_back(Roof{width_in_words(width) + (operation == Operation::fma ? " FMA" : " add"),
+                             RoofKind::compute,
+                             {},
+                             width,
+                             operation,
+                             {},
+                             whole(threads),
+                             *height});
+        break;
+      }
+    }
+  }
+  return roofs;
+}
+
+}  // namespace crosstalk::models::roofline
