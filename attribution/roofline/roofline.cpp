@@ -2,6 +2,7 @@
 #include "attribution/roofline/roofline.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -15,9 +16,11 @@ namespace {
 
 using models::Level;
 using models::Unit;
+using models::roofline::Advice;
 using models::roofline::Basis;
 using models::roofline::Estimate;
 using models::roofline::LoopPoint;
+using models::roofline::Verdict;
 
 constexpr double least_own = 0.3;  // part of a loop's time that is its own
 // The traffic of levels beyond the first is modelled. Kernels that one level limits kept it busy for 81 to 98 % of the
@@ -91,6 +94,28 @@ std::string obstacle(const LoopRow& loop) {
   return loop.figures->flops ? "" : "the kinds of its operations are not known";
 }
 
+/// Leaves out what the loop does already, and puts first what brings it to the roof above it.
+void fit_advice(const LoopFigures& figures, Verdict& verdict) {
+  constexpr double nearly_all = 0.95;
+  constexpr std::array<Advice, 3> in_core = {Advice::vectorise, Advice::multiply_add, Advice::independent_operations};
+  const bool vector = figures.packed.value_or(0) >= nearly_all;
+  std::erase_if(verdict.advice, [&](Advice advice) { return vector && advice == Advice::vectorise; });
+  if (verdict.above && verdict.above->kind == models::roofline::RoofKind::compute && vector) {
+    verdict.advice.push_back(Advice::independent_operations);
+  }
+  const auto helps = [&](Advice advice) {
+    const bool of_core = std::find(in_core.begin(), in_core.end(), advice) != in_core.end();
+    return verdict.above && of_core == (verdict.above->kind == models::roofline::RoofKind::compute);
+  };
+  std::stable_partition(verdict.advice.begin(), verdict.advice.end(), helps);
+  // A loop that has a place has streams that its registers tell: most of those are in order already.
+  const auto pattern = std::find(verdict.advice.begin(), verdict.advice.end(), Advice::access_pattern);
+  const auto locality = std::find(verdict.advice.begin(), verdict.advice.end(), Advice::locality);
+  if (pattern < locality && locality != verdict.advice.end()) {
+    std::iter_swap(pattern, locality);
+  }
+}
+
 Result<RooflineLoop> placed(const LoopRow& loop, const models::Machine& machine) {
   const double threads = std::max(1.0, loop.figures->threads);
   LoopPoint point = point_of(loop);
@@ -109,6 +134,7 @@ Result<RooflineLoop> placed(const LoopRow& loop, const models::Machine& machine)
   if (!verdict) {
     return tl::unexpected<Error>(verdict.error());
   }
+  fit_advice(*loop.figures, *verdict);
   auto irm = models::roofline::hierarchical_verdict(carm->bandwidths(), *compute, point);
   return RooflineLoop{&loop,
                       std::move(point),

@@ -39,48 +39,52 @@ class Plot {
   [[nodiscard]] double least_y() const { return std::pow(10, axes_.y_low); }
 
   void draw_grid() {
-    for (int decade = static_cast<int>(std::ceil(axes_.y_low)); decade <= axes_.y_high; ++decade) {
-      const double at = y(std::pow(10, decade));
-      canvas_.line(left, at, right, at, "#e3e6ea");
-      canvas_.text(left - 8, at + 5, rate_in_words(std::pow(10, decade), "flop/s"), axis_font);
+    for (const double rate : steps(axes_.y_low, axes_.y_high)) {
+      canvas_.line(left, y(rate), right, y(rate), "#e3e6ea");
+      canvas_.text(left - 8, y(rate) + 5, rate_in_words(rate, "flop/s"), axis_font);
     }
-    for (int decade = static_cast<int>(std::ceil(axes_.x_low)); decade <= axes_.x_high; ++decade) {
-      const double at = x(std::pow(10, decade));
-      canvas_.line(at, top, at, bottom, "#e3e6ea");
-      canvas_.text(at, bottom + 20, intensity_in_words(std::pow(10, decade)), axis_middle);
+    for (const double intensity : steps(axes_.x_low, axes_.x_high)) {
+      canvas_.line(x(intensity), top, x(intensity), bottom, "#e3e6ea");
+      canvas_.text(x(intensity), bottom + 20, intensity_in_words(intensity), axis_middle);
     }
     canvas_.text((left + right) / 2, bottom + 40, "flop/B", axis_middle);
     canvas_.line(left, bottom, right, bottom, "#4a515b");
     canvas_.line(left, top, left, bottom, "#4a515b");
   }
 
-  /// A line of a bandwidth roof up to the compute roof. Its label stands where it enters the picture, above it.
+  /// Draws a bandwidth roof up to the compute roof, with its label along it. Labels of near roofs do not overlap.
   void draw_bandwidth(const models::roofline::Roof& roof, double compute) {
     const double height = roof.height.value();
     const double from = std::max(least_x(), least_y() / height);
     const double to = std::min(greatest_x(), compute / height);
-    if (from < to) {
-      canvas_.line(x(from), y(height * from), x(to), y(height * to), "#1d2229");
-      labels_.push_back(
-          {x(from) + 6, y(height * from) - 8, fmt::format("{} {}", roof.name, rate_in_words(height, "B/s"))});
+    if (from >= to) {
+      return;
     }
+    canvas_.line(x(from), y(height * from), x(to), y(height * to), "#1d2229");
+    const std::string words = fmt::format("{} {}", roof.name, rate_in_words(height, "B/s"));
+    const double slope = std::atan2(y(1) - y(10), x(10) - x(1));  // of one decade by one, on the page
+    const double length = 8.5 * static_cast<double>(words.size());
+    double along = 16;
+    const auto at = [&](double distance, double aside) {
+      return std::pair(x(from) + distance * std::cos(slope) - aside * std::sin(slope),
+                       y(height * from) - distance * std::sin(slope) - aside * std::cos(slope));
+    };
+    const auto across = [&] { return x(from) * std::sin(slope) + y(height * from) * std::cos(slope); };
+    const auto start = [&] { return x(from) * std::cos(slope) - y(height * from) * std::sin(slope) + along; };
+    while (std::any_of(labels_.begin(), labels_.end(), [&](const Label& other) {
+      return std::abs(other.across - across()) < 17 && start() < other.end && other.begin < start() + length;
+    })) {
+      along += 10;
+    }
+    labels_.push_back({start(), start() + length, across()});
+    const auto [label_x, label_y] = at(along, 6);
+    canvas_.text_along(label_x, label_y, slope * 180 / M_PI, words, label);
   }
   void draw_compute(const models::roofline::Roof& roof, double first_ridge) {
     const double at = y(roof.height.value());
     canvas_.line(x(std::max(first_ridge, least_x())), at, right, at, "#1d2229");
     canvas_.text(right, at - 8, fmt::format("{} {}", roof.name, rate_in_words(roof.height.value(), "flop/s")),
                  {15, false, "#1d2229", Anchor::end});
-  }
-  /// Labels that would overlap move down, and stay beside their lines.
-  void draw_labels() {
-    constexpr double step = 17;
-    std::sort(labels_.begin(), labels_.end(), [](const Label& a, const Label& b) { return a.y < b.y; });
-    double last = top - step;
-    for (Label& each : labels_) {
-      each.y = std::max(each.y, last + step);
-      last = each.y;
-      canvas_.text(each.x, each.y, each.words, label);
-    }
   }
 
   void draw_point(const RooflineLoop& loop, std::size_t number, double part) {
@@ -90,17 +94,53 @@ class Plot {
     canvas_.line(at_x, y(loop.performance.low()), at_x, y(loop.performance.high()), "#1d2229");
     canvas_.line(x(loop.intensity.low()), at_y, x(loop.intensity.high()), at_y, "#1d2229");
     canvas_.circle(at_x, at_y, radius, "#c9d6e8", verdict_in_words(loop, RooflineModel::carm));
-    canvas_.text(at_x, at_y + 5, std::to_string(number), {14, true, "#1d2229", Anchor::middle});
+    numbers_.push_back({at_x, at_y + 5, radius, number});
+  }
+  /// Writes each number into its circle, or beside it where another number is.
+  void draw_numbers() {
+    std::vector<std::pair<double, double>> taken;
+    for (const Number& each : numbers_) {
+      double by = 0;
+      const auto is_free = [&](double at_x, double at_y) {
+        return std::none_of(taken.begin(), taken.end(), [&](const auto& other) {
+          return std::abs(other.first - at_x) < 20 && std::abs(other.second - at_y) < 15;
+        });
+      };
+      while (!is_free(each.x + by, each.y)) {
+        by = by == 0 ? each.radius + 12 : by + 20;
+      }
+      taken.emplace_back(each.x + by, each.y);
+      canvas_.text(each.x + by, each.y, std::to_string(each.number), {14, true, "#1d2229", Anchor::middle});
+    }
   }
 
  private:
+  /// On the page, turned by the roofs' slope.
   struct Label {
-    double x, y;
-    std::string words;
+    double begin, end, across;
   };
+  struct Number {
+    double x, y, radius;
+    std::size_t number;
+  };
+  /// 1, 2 and 5 times powers of ten between two logarithms; powers alone where there are many.
+  static std::vector<double> steps(double low, double high) {
+    std::vector<double> values;
+    for (int decade = static_cast<int>(std::floor(low)); decade <= high; ++decade) {
+      for (const double factor : {1.0, 2.0, 5.0}) {
+        const double value = factor * std::pow(10, decade);
+        const bool shown = factor == 1 || high - low < 2.5;
+        if (shown && std::log10(value) >= low && std::log10(value) <= high) {
+          values.push_back(value);
+        }
+      }
+    }
+    return values;
+  }
   SvgCanvas& canvas_;
   const RooflineAxes& axes_;
   std::vector<Label> labels_;
+  std::vector<Number> numbers_;
 };
 
 void draw_plot(SvgCanvas& canvas, const RooflineReport& report) {
@@ -116,10 +156,10 @@ void draw_plot(SvgCanvas& canvas, const RooflineReport& report) {
     first_ridge = std::min(first_ridge, compute / roof.height.value());
   }
   plot.draw_compute(first.compute, first_ridge);
-  plot.draw_labels();
   for (std::size_t i = std::min(loops.size(), most_points); i-- > 0;) {
     plot.draw_point(loops[i], i + 1, loops[i].loop->self_s / std::max(report.analysis->cpu_s, 1e-12));
   }
+  plot.draw_numbers();
 }
 
 double draw_legend(SvgCanvas& canvas, const RooflineReport& report, double y) {

@@ -61,6 +61,21 @@ void draw_roofs(const Canvas& canvas, const RooflineAxes& axes, const RooflineLo
   }
 }
 
+/// The names of bandwidth roofs, above their lines near the left edge or the lower one.
+void draw_names(const RooflineAxes& axes, const RooflineLoop& loop, Grid& grid) {
+  for (const auto& roof : loop.bandwidths) {
+    const double lowest = std::pow(10, axes.y_low) / roof.height.value();
+    const double from = std::max(lowest, std::pow(10, axes.x_low));
+    const double row = 1.0 / grid.rows();
+    const double y = axes.y(from * roof.height.value()) + 2.5 * row;
+    double x = axes.x(from);
+    for (const char letter : roof.name) {
+      grid.put(x, y, std::string(1, letter));
+      x += 1.0 / grid.columns();
+    }
+  }
+}
+
 void draw_points(const RooflineReport& report, const RooflineAxes& axes, Grid& grid) {
   const auto& loops = report.roofline.loops;
   for (std::size_t i = std::min(loops.size(), most_in_plot); i-- > 0;) {
@@ -73,6 +88,7 @@ void draw_plot(Canvas& canvas, const RooflineReport& report) {
   const RooflineAxes axes = axes_of(report.roofline);
   Grid grid(std::min(canvas.width() - axis - 2, 84), plot_rows);
   draw_roofs(canvas, axes, report.roofline.loops.front(), grid);
+  draw_names(axes, report.roofline.loops.front(), grid);
   draw_points(report, axes, grid);
   for (int row = 0; row < grid.rows(); ++row) {
     const bool named = row % 5 == 0;
@@ -92,20 +108,29 @@ std::string place_of(const LoopRow& loop) {
   return loop.function + (place.empty() ? "" : " " + place);
 }
 
+/// A row of the table; a narrow terminal lacks room for the bound.
+std::string table_row(const Canvas& canvas, const std::string& number, const std::string& time, const std::string& loop,
+                      const std::string& intensity, const std::string& rate, const std::string& bound,
+                      const std::string& gain) {
+  constexpr int numbers = 4 + 1 + 7 + 1 + 8 + 14 + 8;
+  constexpr int bound_columns = 19;
+  const bool with_bound = canvas.width() >= 80;
+  const int loop_columns = canvas.width() - numbers - (with_bound ? bound_columns : 0);
+  return pad_left(number, 4) + " " + pad_left(time, 7) + " " + canvas.cell(" " + loop, loop_columns) +
+         pad_left(intensity, 8) + pad_left(rate, 14) +
+         (with_bound ? "  " + canvas.cell(bound, bound_columns - 2) : std::string()) + pad_left(gain, 8);
+}
+
 void draw_table(Canvas& canvas, const RooflineReport& report) {
-  constexpr int numbers = 4 + 8 + 9 + 13 + 18 + 8 + 5;  // the columns besides the loop's, and blanks between
-  const int loop_columns = std::max(12, canvas.width() - numbers);
-  canvas.line("   # " + pad_left("time", 7) + " " + pad_right(" loop", loop_columns) + pad_left("flop/B", 8) +
-              pad_left("rate", 14) + "  " + pad_right("bound", 17) + pad_left("gain", 8));
+  canvas.line(table_row(canvas, "#", "time", "loop", "flop/B", "rate", "bound", "gain"));
   const auto& loops = report.roofline.loops;
   for (std::size_t i = 0; i < std::min(loops.size(), most_rows); ++i) {
     const RooflineLoop& loop = loops[i];
-    canvas.line(pad_left(std::to_string(i + 1), 4) + " " +
-                pad_left(percent_text(loop.loop->self_s / std::max(report.analysis->cpu_s, 1e-12)), 7) + " " +
-                canvas.cell(" " + place_of(*loop.loop), loop_columns) +
-                pad_left(intensity_in_words(loop.intensity.value()), 8) +
-                pad_left(rate_in_words(loop.performance.value(), "flop/s"), 14) + "  " +
-                canvas.cell(bound_in_words(loop, report.model), 17) + pad_left(gain_in_words(loop, report.model), 8));
+    canvas.line(table_row(canvas, std::to_string(i + 1),
+                          percent_text(loop.loop->self_s / std::max(report.analysis->cpu_s, 1e-12)),
+                          place_of(*loop.loop), intensity_in_words(loop.intensity.value()),
+                          rate_in_words(loop.performance.value(), "flop/s"), bound_in_words(loop, report.model),
+                          gain_in_words(loop, report.model)));
   }
   if (loops.size() > most_rows) {
     canvas.line(fmt::format("     {} more loops: --format json", loops.size() - most_rows));
@@ -118,7 +143,7 @@ void draw_roof_list(Canvas& canvas, const RooflineReport& report) {
   for (const auto& roof : first.bandwidths) {
     text += (text.empty() ? "" : ", ") + roof.name + " " + rate_in_words(roof.height.value(), "B/s");
   }
-  text += ", floating-point units " + rate_in_words(first.compute.height.value(), "flop/s");
+  text += ", FP units " + rate_in_words(first.compute.height.value(), "flop/s");
   canvas.paragraph("", fmt::format("Roofs of one thread of loop 1, of {} that run at once: {}.",
                                    static_cast<int>(std::lround(first.threads)), text));
 }

@@ -68,7 +68,7 @@ const Result<Estimate>& gain_of(const RooflineLoop& loop, RooflineModel model) {
 }
 
 std::string advice_sentence(const std::vector<Advice>& advice) {
-  constexpr std::size_t most = 2;
+  constexpr std::size_t most = 1;  // each further one is less likely to help
   std::string text;
   for (std::size_t i = 0; i < std::min(advice.size(), most); ++i) {
     text += (i == 0 ? "" : "; or ") + advice_in_words(advice[i]);
@@ -109,6 +109,12 @@ std::string irm_sentence(const RooflineLoop& loop) {
   const std::string what = verdict.bottleneck
                                ? std::string(models::roofline::level_in_words(*verdict.bottleneck)) + "'s traffic"
                                : std::string("its operations");
+  if (verdict.bound && models::roofline::surely_below(*verdict.bound, loop.performance)) {
+    return fmt::format(
+        "It exceeds what {} allows by the model, {}: fewer bytes move than it says, or the calibration was "
+        "disturbed.",
+        what, rate_in_words(verdict.bound->value(), "flop/s"));
+  }
   return verdict.bound ? fmt::format("By {} it could reach {}; it reaches {} of that.", what,
                                      rate_in_words(verdict.bound->value(), "flop/s"),
                                      percent(loop.performance.value() / verdict.bound->value()))

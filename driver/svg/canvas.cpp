@@ -90,6 +90,13 @@ void SvgCanvas::text(double x, double y, std::string_view words, const Font& fon
   body_ += '\n';
 }
 
+void SvgCanvas::text_along(double x, double y, double degrees, std::string_view words, const Font& font) {
+  body_ += fmt::format(R"svg(<text x="{0:.1f}" y="{1:.1f}" font-size="{2:.1f}" fill="{3}" text-anchor="{4}" )svg"
+                       R"svg(transform="rotate({5:.2f} {0:.1f} {1:.1f})">{6}</text>)svg",
+                       x, y, font.size, font.color, anchor_name(font.anchor), -degrees, escaped(words));
+  body_ += '\n';
+}
+
 double SvgCanvas::paragraph(double x, double y, double width, std::string_view words, const Font& font,
                             int most_lines) {
   const auto columns = std::max(8, static_cast<int>(width / (font.size * character)));

@@ -31,6 +31,8 @@ class SvgCanvas {
   /// Draws one line, cut in its middle to `columns` characters of about half the font's size each. Replaces control
   /// characters and malformed UTF-8, because names come from programs.
   void text(double x, double y, std::string_view words, const Font& font, int columns = 400);
+  /// Draws one line of text that begins there and rises by `degrees`.
+  void text_along(double x, double y, double degrees, std::string_view words, const Font& font);
   /// Draws lines broken between words; returns the y behind the last line.
   double paragraph(double x, double y, double width, std::string_view words, const Font& font, int most_lines);
 

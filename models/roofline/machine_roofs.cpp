@@ -60,7 +60,7 @@ Result<Roof> compute_roof(const Machine& machine, const FlopMix& mix, double thr
   if (!height) {
     return fail(ErrorCode::not_found, "the peak of its operations is not in the calibration");
   }
-  return Roof{"floating-point units", RoofKind::compute, {}, {}, {}, {}, whole(threads), *height};
+  return Roof{"FP units", RoofKind::compute, {}, {}, {}, {}, whole(threads), *height};
 }
 
 std::vector<Roof> width_roofs(const Machine& machine, Precision precision, double threads) {
