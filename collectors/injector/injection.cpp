@@ -32,6 +32,8 @@ constexpr std::uint64_t ms = 1'000'000;
 constexpr std::uint64_t start_patience_ns = 1000 * ms;  // to find a thread that can make a call
 constexpr std::uint64_t stop_patience_ns = 3000 * ms;
 constexpr std::uint64_t leave_patience_ns = 3000 * ms;   // for threads that are about to leave the library
+constexpr std::uint64_t longest_leave_ns = 30000 * ms;   // if there are always more of them to look at
+constexpr std::uint64_t meet_patience_ns = 3000 * ms;    // for all threads; the library looks for more by itself
 constexpr std::uint64_t call_patience_ns = 20'000 * ms;  // for the called function; processors may be busy
 constexpr std::uint64_t load_patience_ns = 5000 * ms;
 constexpr timespec between_rounds{0, 3'000'000};
@@ -289,7 +291,9 @@ void Injection::meet_threads() {
     const auto answer = answer_of(pid_, code);
     return answer && answer->more != 0;
   };
-  while (more() && call_library(collectors::injection_go_on_symbol, "", start_patience_ns)) {
+  const std::uint64_t until_ns = monotonic_ns() + meet_patience_ns;
+  while (more() && monotonic_ns() < until_ns &&
+         call_library(collectors::injection_go_on_symbol, "", start_patience_ns)) {
   }
 }
 
@@ -315,13 +319,14 @@ Result<void> Injection::leave() {
     return !answer || answer->state == static_cast<std::uint32_t>(InjectionState::dormant) ||
            answer->state == static_cast<std::uint32_t>(InjectionState::preloaded);
   };
+  const std::uint64_t at_most_ns = monotonic_ns() + longest_leave_ns;
   std::uint64_t until_ns = monotonic_ns() + leave_patience_ns;
   while (!has_left() && monotonic_ns() < until_ns) {
     if (auto called = call_library(collectors::injection_stop_symbol, "", stop_patience_ns); !called) {
       return called;
     }
     if (const auto answer = answer_of(pid_, code); answer && answer->more != 0) {
-      until_ns = monotonic_ns() + leave_patience_ns;  // it has not looked at all threads yet
+      until_ns = std::min(monotonic_ns() + leave_patience_ns, at_most_ns);  // it has not looked at all threads yet
     } else {
       ::nanosleep(&between_rounds, nullptr);
     }

@@ -4,6 +4,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -13,6 +17,7 @@
 #include "driver/files/machine_file.h"
 #include "driver/files/report_machine.h"
 #include "driver/options/roofline_options.h"
+#include "driver/roofline/matrix.h"
 #include "driver/roofline/report.h"
 #include "driver/terminal/log.h"
 #include "driver/terminal/terminal.h"
@@ -36,6 +41,13 @@ Result<models::Machine> machine_for(const RooflineRequest& request, const profil
       "the roofs are not known: " + (reason == std::string::npos ? found.missing : found.missing.substr(reason + 2)));
 }
 
+TextStyle style_for(const RooflineRequest& request) {
+  const bool color =
+      request.output.empty() &&
+      (request.color == ColorChoice::always || (request.color == ColorChoice::automatic && wants_color(STDOUT_FILENO)));
+  return {terminal_width(STDOUT_FILENO), locale_charset(), color};
+}
+
 std::string render(const RooflineReport& report, const RooflineRequest& request) {
   switch (request.format) {
     case Format::json:
@@ -47,10 +59,7 @@ std::string render(const RooflineReport& report, const RooflineRequest& request)
     case Format::text:
       break;
   }
-  const bool color =
-      request.output.empty() &&
-      (request.color == ColorChoice::always || (request.color == ColorChoice::automatic && wants_color(STDOUT_FILENO)));
-  return render_roofline_text(report, {terminal_width(STDOUT_FILENO), locale_charset(), color});
+  return render_roofline_text(report, style_for(request));
 }
 
 Result<void> keep_loop(std::uint32_t id, attribution::Roofline& roofline) {
@@ -99,10 +108,40 @@ Result<void> draw(const RooflineRequest& request) {
   return write(render(report, request), request);
 }
 
+/// The machine of a matrix: the named one, or this user's if it is there.
+Result<std::optional<models::Machine>> machine_for_matrix(const RooflineRequest& request) {
+  const auto path = request.machine.empty() ? machine_file_path() : Result<std::string>(request.machine);
+  auto machine = path ? read_machine_file(*path) : tl::unexpected<Error>(path.error());
+  if (machine) {
+    return std::optional(std::move(*machine));
+  }
+  return request.machine.empty() ? Result<std::optional<models::Machine>>(std::nullopt)
+                                 : tl::unexpected<Error>(machine.error());
+}
+
+Result<void> draw_matrix(const RooflineRequest& request) {
+  std::ifstream file(request.matrix);
+  if (!file) {
+    return fail(ErrorCode::not_found, "cannot read " + request.matrix + ": " + std::strerror(errno));
+  }
+  const auto shape = read_matrix_market(file, request.matrix);
+  const auto machine = shape ? machine_for_matrix(request) : tl::unexpected<Error>(shape.error());
+  if (!machine) {
+    return tl::unexpected<Error>(machine.error());
+  }
+  const auto place = place_of_matrix(*shape, request.matrix, *machine ? &**machine : nullptr);
+  if (!place) {
+    return tl::unexpected<Error>(place.error());
+  }
+  return write(
+      request.format == Format::json ? render_matrix_json(*place) : render_matrix_text(*place, style_for(request)),
+      request);
+}
+
 int show_roofline(const RooflineRequest& request) {
   start_logging({false, request.verbosity});
   mallopt(M_MMAP_THRESHOLD, 1 << 20);  // as in `report`: freed large blocks go back to the system
-  if (auto drawn = draw(request); !drawn) {
+  if (auto drawn = request.matrix.empty() ? draw(request) : draw_matrix(request); !drawn) {
     log_error(drawn.error().message);
     return exit_failed;
   }

@@ -153,35 +153,57 @@ CsvTable region_rows(const Json& regions) {
   return table;
 }
 
-}  // namespace
-
-std::string render_csv(const attribution::Analysis& analysis, View view, const attribution::Grouping* groups) {
-  const Json report = report_document(analysis, view, groups);
+CsvTable table_of(const Json& report, View view, bool grouped) {
   CsvTable table;
   switch (view) {
     case View::summary:
-      return summary_table(report).text();
+      return summary_table(report);
     case View::matrix:
-      return (groups != nullptr ? group_pairs(report["groups"]) : rows_of(report["communication"]["cells"])).text();
+      return grouped ? group_pairs(report["groups"]) : rows_of(report["communication"]["cells"]);
     case View::lines:
     case View::objects:
       add_entries(report[view == View::lines ? "lines" : "objects"], "cells",
                   {"cost_s", "cost_ci95", "gain_s", "gain_ci95"}, table);
-      return table.text();
+      return table;
     case View::loops:
     case View::busy:  // the same rows: these figures are among theirs
-      return rows_of(report["loops"]).text();
+      return rows_of(report["loops"]);
     case View::regions:
-      return region_rows(report["regions"]).text();
+      return region_rows(report["regions"]);
     case View::memory:
-      return memory_table(report["memory"]).text();
+      return memory_table(report["memory"]);
     case View::threads:
-      return (groups != nullptr ? group_rows(report["groups"]) : thread_rows(report["threads"])).text();
+      return grouped ? group_rows(report["groups"]) : thread_rows(report["threads"]);
     case View::source:
     case View::assembly:
       break;  // text alone
   }
-  return {};
+  return table;
+}
+
+/// A report with a row in each list, for the columns of tables that have none.
+Json example(View view, const attribution::Grouping* groups) {
+  attribution::Analysis analysis;
+  analysis.communication.cells.emplace_back();
+  analysis.communication.lines.emplace_back().cells.emplace_back();
+  analysis.communication.objects.emplace_back().cells.emplace_back();
+  analysis.loops.emplace_back();
+  analysis.threads.emplace_back();
+  analysis.regions.emplace_back().threads.emplace_back();
+  attribution::Grouping grouping;
+  if (groups != nullptr) {
+    grouping.by = groups->by;
+    grouping.groups.emplace_back();
+    grouping.cells.emplace_back();
+  }
+  return report_document(analysis, view, groups != nullptr ? &grouping : nullptr);
+}
+
+}  // namespace
+
+std::string render_csv(const attribution::Analysis& analysis, View view, const attribution::Grouping* groups) {
+  const CsvTable table = table_of(report_document(analysis, view, groups), view, groups != nullptr);
+  return table.empty() ? table_of(example(view, groups), view, groups != nullptr).header() : table.text();
 }
 
 }  // namespace crosstalk::driver

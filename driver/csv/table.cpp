@@ -115,13 +115,15 @@ std::vector<std::string> CsvTable::shown_columns() const {
   return shown;
 }
 
-std::string CsvTable::text() const {
-  if (rows_.empty()) {
-    return {};
-  }
-  const std::vector<std::string> columns = shown_columns();
+std::string CsvTable::header() const {
   std::string text;
-  write(columns, text);
+  write(shown_columns(), text);
+  return text;
+}
+
+std::string CsvTable::text() const {
+  const std::vector<std::string> columns = shown_columns();
+  std::string text = header();
   for (const auto& row : rows_) {
     std::vector<std::string> fields;
     for (const std::string& column : columns) {

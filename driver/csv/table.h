@@ -24,7 +24,10 @@ class CsvTable {
  public:
   void add(CsvRow row);
   void add(const nlohmann::ordered_json& object);
-  /// The header and the rows; empty without rows.
+  [[nodiscard]] bool empty() const { return rows_.empty(); }
+  /// The first line.
+  [[nodiscard]] std::string header() const;
+  /// The header and the rows.
   [[nodiscard]] std::string text() const;
 
  private:

@@ -17,6 +17,7 @@ constexpr const char* roofline_examples =
     "  crosstalk record ./solver && crosstalk roofline\n"
     "  crosstalk roofline --model irm run.db      by the traffic of each level of the caches\n"
     "  crosstalk roofline --format svg -o roofline.svg\n"
+    "  crosstalk roofline --matrix A.mtx          what a multiplication with this matrix may reach\n"
     "\n"
     "Models: carm, the cache-aware roofline: a loop's bytes are those that its instructions load and store;\n"
     "irm, the integrated roofline: one point for each level of the caches, at the bytes that it moves.\n"
@@ -40,6 +41,8 @@ void add_options(CLI::App& app, RooflineRequest& request, Texts& texts) {
       ->type_name("FILE");
   app.add_option("--model", texts.model, "Model that verdicts follow from: carm, irm [carm]")->type_name("MODEL");
   app.add_option("--loop", texts.loop, "Show this loop alone, by its id in the JSON report")->type_name("ID");
+  app.add_option("--matrix", request.matrix, "Place this sparse matrix instead, a Matrix Market file (text, json)")
+      ->type_name("FILE");
   app.add_option("-o,--output", request.output, "Write to this file [standard output]")->type_name("FILE");
   add_format_option(app, texts, "text, svg, json, csv");
   add_view_options(app, texts, request.sysroot, request.verbosity);
@@ -70,6 +73,10 @@ Result<void> judge(const Texts& texts, RooflineRequest& request) {
   if (!texts.input.empty() && !texts.positional.empty()) {
     return fail(ErrorCode::invalid_argument,
                 "two profiles are named, " + texts.input + " and " + texts.positional + "; name one");
+  }
+  if (!request.matrix.empty() && (*format == Format::svg || *format == Format::csv)) {
+    return fail(ErrorCode::invalid_argument,
+                "--matrix: there is no --format " + texts.format + " of it; choose text or json");
   }
   request.format = *format;
   request.color = *color;

@@ -44,6 +44,20 @@ TEST(CsvReport, EveryViewIsOneRectangularTable) {
   }
 }
 
+TEST(CsvReport, ATableWithoutRowsHasItsHeader) {
+  const attribution::Analysis nothing;
+  attribution::Grouping cores;
+  cores.by = attribution::GroupBy::core;
+  for (const View view : {View::matrix, View::lines, View::objects, View::loops, View::threads, View::regions}) {
+    const auto rows = rows_of(render_csv(nothing, view));
+    ASSERT_EQ(rows.size(), 1U);
+    EXPECT_GT(rows[0].size(), 5U);
+  }
+  const auto rows = rows_of(render_csv(nothing, View::matrix, &cores));
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_EQ(rows[0].back(), "within");
+}
+
 TEST(CsvReport, MatrixHasTheNamesOfTheJsonReport) {
   const auto rows = rows_of(render_csv(test::sample_analysis(), View::matrix));
   const auto column = [&rows](const char* name) {

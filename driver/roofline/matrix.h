@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// The place of a sparse matrix in the roofline of sparse matrix-vector multiplication (SpMV), without running it.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "driver/roofline/matrix_market.h"
+#include "driver/terminal/canvas.h"
+#include "models/machine.h"
+
+namespace crosstalk::driver {
+
+/// What follows from a matrix's shape, for CSR with double values and indices of 4 bytes.
+struct MatrixPlace {
+  std::string name;
+  models::roofline::MatrixSize size;
+  double mean_row = 0, longest_row = 0;                 // entries
+  double bytes = 0;                                     // of the matrix and both vectors
+  double requested_intensity = 0;                       // flop/B that the core requests (eq. 3)
+  models::roofline::IntensityBracket memory_intensity;  // flop/B from memory, if x is in a cache, and if each entry
+                                                        // brings a line of its own
+  std::uint32_t threads = 1;
+  double utilisation = 1;  // threads' worth of work that runs at a time, of equal numbers of rows
+  // By the machine's memory, for all of its cores; absent without a calibration.
+  std::optional<double> best_rate, worst_rate;  // flop/s
+  std::optional<models::Level> held_in;         // the nearest level that holds matrix and vectors, of one core's caches
+};
+
+/// `machine` null: what needs no machine. Fails for what no formula allows.
+[[nodiscard]] Result<MatrixPlace> place_of_matrix(const SparseShape& shape, const std::string& name,
+                                                  const models::Machine* machine);
+
+[[nodiscard]] std::string render_matrix_text(const MatrixPlace& place, TextStyle style);
+/// One JSON object: "crosstalk.matrix/1" of docs/roofline-json.md.
+[[nodiscard]] std::string render_matrix_json(const MatrixPlace& place);
+
+}  // namespace crosstalk::driver

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads the shape of a sparse matrix from a Matrix Market file (Boisvert, Pozo, Remington, "The Matrix Market Exchange
+// Formats", NISTIR 5935, 1996): its size and the number of entries of each row. Values are not kept.
+#pragma once
+
+#include <cstdint>
+#include <istream>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "models/roofline/sparse.h"
+
+namespace crosstalk::driver {
+
+struct SparseShape {
+  models::roofline::MatrixSize size;
+  std::vector<std::uint32_t> row_starts;  // of each row and one past the last
+};
+
+/// Entries of symmetric, skew-symmetric and Hermitian files count twice off the diagonal. `name`: of the file, for
+/// errors, which name the line. Refuses dense files, places outside the matrix, a wrong number of entries, and matrices
+/// of more than 2^28 rows or entries.
+[[nodiscard]] Result<SparseShape> read_matrix_market(std::istream& input, const std::string& name);
+
+}  // namespace crosstalk::driver
