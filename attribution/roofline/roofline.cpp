@@ -88,9 +88,6 @@ std::string obstacle(const LoopRow& loop) {
   if (*loop.rates.flops.per_s <= 0) {
     return "it does no floating-point operation";
   }
-  if (*loop.rates.bytes.per_s <= 0) {
-    return "it loads and stores nothing";
-  }
   return loop.figures->flops ? "" : "the kinds of its operations are not known";
 }
 
@@ -116,12 +113,21 @@ void fit_advice(const LoopFigures& figures, Verdict& verdict) {
   }
 }
 
+/// A loop in registers has no intensity: the units alone bound it.
+std::string without_bytes(const LoopRow& loop, const models::roofline::Roof& compute) {
+  const double part = *loop.rates.flops.per_s / compute.height.value();
+  return "it loads and stores nothing, and reaches " + std::to_string(std::lround(100 * part)) + " % of the FP units";
+}
+
 Result<RooflineLoop> placed(const LoopRow& loop, const models::Machine& machine) {
   const double threads = std::max(1.0, loop.figures->threads);
   LoopPoint point = point_of(loop);
   const auto performance = models::roofline::performance(point);
   const auto intensity = models::roofline::intensity(point);
   auto compute = models::roofline::compute_roof(machine, *loop.figures->flops, threads);
+  if (compute && *loop.rates.bytes.per_s <= 0) {
+    return fail(ErrorCode::not_found, without_bytes(loop, *compute));
+  }
   if (!performance || !intensity || !compute) {
     return tl::unexpected<Error>(!performance ? performance.error() : !intensity ? intensity.error() : compute.error());
   }

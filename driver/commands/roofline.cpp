@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -80,6 +81,35 @@ Result<void> write(const std::string& text, const RooflineRequest& request) {
              : fail(ErrorCode::system, "standard output cannot be written");
 }
 
+/// A profile's loops in the rooflines of `machine`. The analysis must stay where it is.
+struct PlacedProfile {
+  attribution::Analysis analysis;
+  attribution::Roofline roofline;
+};
+Result<std::unique_ptr<PlacedProfile>> placed(const profile::ProfileReader& profile, const models::Machine& machine,
+                                              const RooflineRequest& request) {
+  attribution::AnalysisOptions options;
+  options.symbols.sysroot = request.sysroot;
+  options.machine = &machine;
+  auto analysis = attribution::analyse(profile, options);
+  if (!analysis) {
+    return tl::unexpected<Error>(analysis.error());
+  }
+  auto result = std::make_unique<PlacedProfile>();
+  result->analysis = std::move(*analysis);
+  result->roofline = attribution::roofline_of(result->analysis, machine);
+  return result;
+}
+
+/// The earlier profile, by the same roofs; null: none is wanted.
+Result<std::unique_ptr<PlacedProfile>> placed_before(const models::Machine& machine, const RooflineRequest& request) {
+  if (request.against.empty()) {
+    return std::unique_ptr<PlacedProfile>();
+  }
+  const auto profile = profile::ProfileReader::open(request.against);
+  return profile ? placed(*profile, machine, request) : tl::unexpected<Error>(profile.error());
+}
+
 Result<void> draw(const RooflineRequest& request) {
   const auto profile = profile::ProfileReader::open(request.input);
   if (!profile) {
@@ -89,14 +119,13 @@ Result<void> draw(const RooflineRequest& request) {
   if (!machine) {
     return tl::unexpected<Error>(machine.error());
   }
-  attribution::AnalysisOptions options;
-  options.symbols.sysroot = request.sysroot;
-  options.machine = &*machine;
-  const auto analysis = attribution::analyse(*profile, options);
-  if (!analysis) {
-    return tl::unexpected<Error>(analysis.error());
+  auto after = placed(*profile, *machine, request);
+  auto before = after ? placed_before(*machine, request) : tl::unexpected<Error>(after.error());
+  if (!before) {
+    return tl::unexpected<Error>(before.error());
   }
-  RooflineReport report{&*analysis, &*machine, attribution::roofline_of(*analysis, *machine), request.model};
+  RooflineReport report{&(*after)->analysis, &*machine, std::move((*after)->roofline), request.model,
+                        *before ? &(*before)->roofline : nullptr};
   if (request.loop) {
     if (auto kept = keep_loop(*request.loop, report.roofline); !kept) {
       return kept;

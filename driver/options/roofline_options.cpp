@@ -17,6 +17,7 @@ constexpr const char* roofline_examples =
     "  crosstalk record ./solver && crosstalk roofline\n"
     "  crosstalk roofline --model irm run.db      by the traffic of each level of the caches\n"
     "  crosstalk roofline --format svg -o roofline.svg\n"
+    "  crosstalk roofline --against old.db new.db   what a change has won\n"
     "  crosstalk roofline --matrix A.mtx          what a multiplication with this matrix may reach\n"
     "\n"
     "Models: carm, the cache-aware roofline: a loop's bytes are those that its instructions load and store;\n"
@@ -41,6 +42,7 @@ void add_options(CLI::App& app, RooflineRequest& request, Texts& texts) {
       ->type_name("FILE");
   app.add_option("--model", texts.model, "Model that verdicts follow from: carm, irm [carm]")->type_name("MODEL");
   app.add_option("--loop", texts.loop, "Show this loop alone, by its id in the JSON report")->type_name("ID");
+  app.add_option("--against", request.against, "Show where loops were in this earlier profile, too")->type_name("FILE");
   app.add_option("--matrix", request.matrix, "Place this sparse matrix instead, a Matrix Market file (text, json)")
       ->type_name("FILE");
   app.add_option("-o,--output", request.output, "Write to this file [standard output]")->type_name("FILE");

@@ -18,7 +18,8 @@ struct RooflineRequest {
   std::string input = "crosstalk.db", machine;  // machine empty: the profile's, else this user's
   std::string output;                           // empty: standard output
   std::string sysroot;
-  std::string matrix;  // a Matrix Market file to place instead of a profile's loops; empty: none
+  std::string against;  // an earlier profile to compare with; empty: none
+  std::string matrix;   // a Matrix Market file to place instead of a profile's loops; empty: none
   RooflineModel model = RooflineModel::carm;
   std::optional<std::uint32_t> loop;  // an id; absent: all
   Format format = Format::text;

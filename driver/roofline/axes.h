@@ -14,9 +14,9 @@ struct RooflineAxes {
   [[nodiscard]] double y(double flops_per_s) const;
 };
 
-/// Axes with all points, the ridges of the first loop's roofs and its compute roof, and some room around them.
-/// Precondition: there is a loop.
-[[nodiscard]] RooflineAxes axes_of(const attribution::Roofline& roofline);
+/// Axes with all points, those of an earlier profile among them, the ridges of the first loop's roofs and its compute
+/// roof, and some room around them. Precondition: there is a loop.
+[[nodiscard]] RooflineAxes axes_of(const RooflineReport& report);
 
 /// flop/s of a bandwidth roof at an intensity, at most that of the compute roof.
 [[nodiscard]] double roof_at(double bytes_per_s, double compute, double flops_per_byte);

@@ -4,7 +4,7 @@
 #include "driver/csv/table.h"
 #include "driver/json/values.h"
 #include "driver/roofline/report.h"
-#include "driver/roofline/words.h"
+#include "driver/words/roofline_words.h"
 
 namespace crosstalk::driver {
 namespace {
@@ -75,6 +75,14 @@ Json roofs(const RooflineLoop& loop) {
   return list;
 }
 
+Json before_of(const RooflineReport& report, const RooflineLoop& loop) {
+  const RooflineLoop* before = former(report, loop);
+  return before == nullptr ? Json(nullptr)
+                           : Json{{"id", before->loop->id},
+                                  {"intensity", estimate(before->intensity)},
+                                  {"performance", estimate(before->performance)}};
+}
+
 Json loops(const RooflineReport& report) {
   Json list = Json::array();
   for (const RooflineLoop& at : report.roofline.loops) {
@@ -92,6 +100,7 @@ Json loops(const RooflineReport& report) {
                     {"roofs", roofs(at)},
                     {"carm", carm(at)},
                     {"irm", irm(at)},
+                    {"before", before_of(report, at)},
                     {"verdict", verdict_in_words(at, report.model)}});
   }
   return list;

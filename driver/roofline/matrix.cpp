@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "driver/json/values.h"
-#include "driver/roofline/words.h"
+#include "driver/words/roofline_words.h"
 #include "models/roofline/ceilings.h"
 #include "models/roofline/machine_roofs.h"
 

@@ -17,7 +17,13 @@ struct RooflineReport {
   const models::Machine* machine = nullptr;
   attribution::Roofline roofline;
   RooflineModel model = RooflineModel::carm;
+  const attribution::Roofline* against = nullptr;  // of an earlier profile; null: none is compared with
 };
+
+/// The same loop in the earlier profile: of the same function in a file of that name, the first with the most time.
+/// Null: there is none, or no earlier profile.
+[[nodiscard]] const attribution::RooflineLoop* former(const RooflineReport& report,
+                                                      const attribution::RooflineLoop& loop);
 
 /// Renders a plot and a table for people. Equal reports give equal text.
 [[nodiscard]] std::string render_roofline_text(const RooflineReport& report, TextStyle style);

@@ -9,9 +9,9 @@
 
 #include "driver/roofline/axes.h"
 #include "driver/roofline/report.h"
-#include "driver/roofline/words.h"
 #include "driver/svg/canvas.h"
 #include "driver/text/report.h"
+#include "driver/words/roofline_words.h"
 
 namespace crosstalk::driver {
 namespace {
@@ -87,6 +87,13 @@ class Plot {
                  {15, false, "#1d2229", Anchor::end});
   }
 
+  /// An empty circle, and a line from it to where the loop is now.
+  void draw_former(const RooflineLoop& before, const RooflineLoop& after) {
+    const double at_x = x(before.intensity.value());
+    const double at_y = y(before.performance.value());
+    canvas_.line(at_x, at_y, x(after.intensity.value()), y(after.performance.value()), "#8b929c");
+    canvas_.circle(at_x, at_y, 6, "#ffffff", "before");
+  }
   void draw_point(const RooflineLoop& loop, std::size_t number, double part) {
     const double radius = 7 + 14 * std::sqrt(std::clamp(part, 0.0, 1.0));
     const double at_x = x(loop.intensity.value());
@@ -145,7 +152,7 @@ class Plot {
 
 void draw_plot(SvgCanvas& canvas, const RooflineReport& report) {
   const auto& loops = report.roofline.loops;
-  const RooflineAxes axes = axes_of(report.roofline);
+  const RooflineAxes axes = axes_of(report);
   Plot plot(canvas, axes);
   plot.draw_grid();
   const RooflineLoop& first = loops.front();
@@ -157,6 +164,9 @@ void draw_plot(SvgCanvas& canvas, const RooflineReport& report) {
   }
   plot.draw_compute(first.compute, first_ridge);
   for (std::size_t i = std::min(loops.size(), most_points); i-- > 0;) {
+    if (const RooflineLoop* before = former(report, loops[i])) {
+      plot.draw_former(*before, loops[i]);
+    }
     plot.draw_point(loops[i], i + 1, loops[i].loop->self_s / std::max(report.analysis->cpu_s, 1e-12));
   }
   plot.draw_numbers();

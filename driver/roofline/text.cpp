@@ -8,8 +8,8 @@
 
 #include "driver/roofline/axes.h"
 #include "driver/roofline/report.h"
-#include "driver/roofline/words.h"
 #include "driver/text/report.h"
+#include "driver/words/roofline_words.h"
 
 namespace crosstalk::driver {
 namespace {
@@ -85,7 +85,7 @@ void draw_points(const RooflineReport& report, const RooflineAxes& axes, Grid& g
 
 void draw_plot(Canvas& canvas, const RooflineReport& report) {
   constexpr int axis = 14;
-  const RooflineAxes axes = axes_of(report.roofline);
+  const RooflineAxes axes = axes_of(report);
   Grid grid(std::min(canvas.width() - axis - 2, 84), plot_rows);
   draw_roofs(canvas, axes, report.roofline.loops.front(), grid);
   draw_names(axes, report.roofline.loops.front(), grid);
@@ -151,7 +151,9 @@ void draw_roof_list(Canvas& canvas, const RooflineReport& report) {
 void draw_sentences(Canvas& canvas, const RooflineReport& report) {
   const auto& loops = report.roofline.loops;
   for (std::size_t i = 0; i < std::min(loops.size(), most_sentences); ++i) {
-    canvas.paragraph(pad_left(std::to_string(i + 1), 4) + "  ", verdict_in_words(loops[i], report.model));
+    const RooflineLoop* before = former(report, loops[i]);
+    const std::string change = before != nullptr ? " It is " + change_in_words(*before, loops[i]) + "." : std::string();
+    canvas.paragraph(pad_left(std::to_string(i + 1), 4) + "  ", verdict_in_words(loops[i], report.model) + change);
   }
 }
 

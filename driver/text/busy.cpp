@@ -10,10 +10,13 @@
 #include "attribution/busy/loop_figures.h"
 #include "attribution/busy/wait_places.h"
 #include "attribution/model/sentences.h"
+#include "attribution/roofline/roofline.h"
 #include "driver/text/counters.h"
 #include "driver/text/performance.h"
 #include "driver/text/report.h"
 #include "driver/words/busy_words.h"
+#include "driver/words/roofline_words.h"
+#include "models/machine_json.h"
 
 namespace crosstalk::driver {
 namespace {
@@ -73,7 +76,27 @@ void draw_class(Canvas& canvas, const LoopFigures& figures) {
   }
 }
 
-void draw_loop(Canvas& canvas, const attribution::Analysis& analysis, const LoopRow& loop) {
+/// The loops of the analysis in the rooflines of the session's machine; none without a calibration.
+attribution::Roofline roofline_of_session(const attribution::Analysis& analysis) {
+  const auto machine = models::parse_machine(analysis.session.machine);
+  return machine ? attribution::roofline_of(analysis, *machine) : attribution::Roofline{};
+}
+
+void draw_roofline(Canvas& canvas, const attribution::Roofline& roofline, const LoopRow& loop) {
+  const auto found = std::find_if(roofline.loops.begin(), roofline.loops.end(),
+                                  [&](const auto& placed) { return placed.loop == &loop; });
+  if (found != roofline.loops.end()) {
+    const std::string gain = gain_in_words(*found, RooflineModel::carm);
+    canvas.paragraph(
+        "    roofline: ",
+        fmt::format("{} at {} flop/B. {}{}", rate_in_words(found->performance.value(), "flop/s"),
+                    intensity_in_words(found->intensity.value()), verdict_in_words(*found, RooflineModel::carm),
+                    gain == "-" ? "" : " Gain at most " + gain + "."));
+  }
+}
+
+void draw_loop(Canvas& canvas, const attribution::Analysis& analysis, const attribution::Roofline& roofline,
+               const LoopRow& loop) {
   const LoopFigures& figures = *loop.figures;
   const std::string place = source_text(loop.file, loop.line_begin, loop.line_end);
   canvas.blank();
@@ -90,6 +113,7 @@ void draw_loop(Canvas& canvas, const attribution::Analysis& analysis, const Loop
               stacked(figures.waits, bar_room(canvas)));
   canvas.paragraph("      ", waits_in_words(figures.waits));
   draw_performance(canvas, analysis, loop);
+  draw_roofline(canvas, roofline, loop);
   if (figures.counters) {
     canvas.paragraph("    counters: ", counters_in_words(*figures.counters));
   }
@@ -182,8 +206,9 @@ void draw_busy_times(Canvas& canvas, const attribution::Analysis& analysis, std:
   if (shown.empty()) {
     canvas.line("  No loop takes 3 % of the CPU time, or none is known.");
   }
+  const attribution::Roofline roofline = roofline_of_session(analysis);
   for (const LoopRow* loop : shown) {
-    draw_loop(canvas, analysis, *loop);
+    draw_loop(canvas, analysis, roofline, *loop);
   }
   draw_threads_waits(canvas, analysis, 2 * most);
   draw_threads_counters(canvas, analysis, most);

@@ -2,7 +2,8 @@
 // The roofs of a calibrated machine for one thread of a loop.
 //
 // A roof is one thread's part of what `crosstalk calibrate` measured on one core and on all: a loop of several threads
-// is compared with what each of its threads can have (models/peaks.h). Intervals are the spread of the tries.
+// is compared with what each of its threads can have (models/peaks.h). Intervals are the spread of the tries, and 10 %
+// to each side at least: the machine of the recording is not the machine of the calibration to the last per cent.
 #pragma once
 
 #include <vector>

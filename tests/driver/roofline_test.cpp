@@ -9,7 +9,7 @@
 
 #include "driver/options/roofline_options.h"
 #include "driver/roofline/report.h"
-#include "driver/roofline/words.h"
+#include "driver/words/roofline_words.h"
 #include "tests/attribution/roofline_example.h"
 
 namespace crosstalk::driver::roofline_test {
@@ -23,7 +23,7 @@ class RooflineReportTest : public ::testing::Test {
     analysis_.loops = std::move(loops);
     analysis_.cpu_s = 10;
     analysis_.session.command = "./solver <big>";
-    return {&analysis_, &machine_, attribution::roofline_of(analysis_, machine_), RooflineModel::carm};
+    return {&analysis_, &machine_, attribution::roofline_of(analysis_, machine_), RooflineModel::carm, nullptr};
   }
   RooflineReport three() {
     return report({roofline_loop(1, 2, 24, 10e9 / 24, 5), roofline_loop(2, 2, 24, 70e9 / 24, 3),
@@ -67,6 +67,23 @@ TEST_F(RooflineReportTest, JsonHasEstimatesWithTheirBasis) {
     EXPECT_FALSE(loop["verdict"].get<std::string>().empty());
     EXPECT_EQ(loop["roofs"].size(), 5U);
   }
+}
+
+TEST_F(RooflineReportTest, AnEarlierProfileIsComparedWith) {
+  attribution::Analysis earlier;
+  earlier.loops = {roofline_loop(2, 2, 24, 35e9 / 24, 3)};
+  const attribution::Roofline before = attribution::roofline_of(earlier, machine_);
+  RooflineReport compared = three();
+  compared.against = &before;
+  EXPECT_EQ(former(compared, compared.roofline.loops[0]), nullptr) << "another loop";
+  ASSERT_NE(former(compared, compared.roofline.loops[1]), nullptr);
+  const std::string text = render_roofline_text(compared, {120, Charset::ascii, false});
+  EXPECT_NE(text.find("It is 2.00 times as fast as before, 2.92 Gflop/s."), std::string::npos) << text;
+  const auto json = nlohmann::json::parse(render_roofline_json(compared));
+  EXPECT_TRUE(json["loops"][0]["before"].is_null());
+  EXPECT_EQ(json["loops"][1]["before"]["id"], 2);
+  EXPECT_NE(render_roofline_svg(compared).find("<title>before</title>"), std::string::npos);
+  EXPECT_NE(change_in_words(before.loops[0], before.loops[0]).find("as fast as before"), std::string::npos);
 }
 
 TEST_F(RooflineReportTest, CsvHasARowForEachLoop) {

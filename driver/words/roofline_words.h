@@ -23,6 +23,10 @@ namespace crosstalk::driver {
 /// One or two sentences on a loop: what holds it, and what to do.
 [[nodiscard]] std::string verdict_in_words(const attribution::RooflineLoop& loop, RooflineModel model);
 
+/// "1.35 times as fast as before, 21.1 Gflop/s": how the loop compares with its former self.
+[[nodiscard]] std::string change_in_words(const attribution::RooflineLoop& before,
+                                          const attribution::RooflineLoop& after);
+
 /// "12.3 Gflop/s", "1.50 GB/s"; three significant digits.
 [[nodiscard]] std::string rate_in_words(double per_s, const char* unit);
 /// "0.0833": flop/B.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "driver/roofline/words.h"
+#include "driver/words/roofline_words.h"
 
 #include <fmt/format.h>
 
@@ -161,6 +161,14 @@ std::string verdict_in_words(const RooflineLoop& loop, RooflineModel model) {
   const std::string what = irm ? irm_sentence(loop) : carm_sentence(loop);
   const std::string remedy = advice_sentence(advice);
   return remedy.empty() ? what : what + " " + remedy;
+}
+
+std::string change_in_words(const RooflineLoop& before, const RooflineLoop& after) {
+  const std::string was = rate_in_words(before.performance.value(), "flop/s");
+  if (models::roofline::overlap(before.performance, after.performance)) {
+    return "as fast as before, " + was + ", as far as the figures tell";
+  }
+  return fmt::format("{:.2f} times as fast as before, {}", after.performance.value() / before.performance.value(), was);
 }
 
 std::string rate_in_words(double per_s, const char* unit) {
