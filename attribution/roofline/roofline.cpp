@@ -91,20 +91,27 @@ std::string obstacle(const LoopRow& loop) {
   return loop.figures->flops ? "" : "the kinds of its operations are not known";
 }
 
-/// Leaves out what the loop does already, and puts first what brings it to the roof above it.
+/// True if the floating-point units hold the loop, and not a bandwidth: it is at their roof, or theirs is the next
+/// above.
+bool is_held_in_core(const Verdict& verdict) {
+  const auto is_compute = [](const auto& roof) { return roof.kind == models::roofline::RoofKind::compute; };
+  return verdict.reached.empty() ? verdict.above && is_compute(*verdict.above)
+                                 : std::all_of(verdict.reached.begin(), verdict.reached.end(), is_compute);
+}
+
+/// Leaves out what the loop does already, and puts first what lifts the roof that holds it.
 void fit_advice(const LoopFigures& figures, Verdict& verdict) {
   constexpr double nearly_all = 0.95;
   constexpr std::array<Advice, 3> in_core = {Advice::vectorise, Advice::multiply_add, Advice::independent_operations};
   const bool vector = figures.packed.value_or(0) >= nearly_all;
+  const bool held_in_core = is_held_in_core(verdict);
   std::erase_if(verdict.advice, [&](Advice advice) { return vector && advice == Advice::vectorise; });
-  if (verdict.above && verdict.above->kind == models::roofline::RoofKind::compute && vector) {
+  if (held_in_core && vector) {
     verdict.advice.push_back(Advice::independent_operations);
   }
-  const auto helps = [&](Advice advice) {
-    const bool of_core = std::find(in_core.begin(), in_core.end(), advice) != in_core.end();
-    return verdict.above && of_core == (verdict.above->kind == models::roofline::RoofKind::compute);
-  };
-  std::stable_partition(verdict.advice.begin(), verdict.advice.end(), helps);
+  std::stable_partition(verdict.advice.begin(), verdict.advice.end(), [&](Advice advice) {
+    return held_in_core == (std::find(in_core.begin(), in_core.end(), advice) != in_core.end());
+  });
   // A loop that has a place has streams that its registers tell: most of those are in order already.
   const auto pattern = std::find(verdict.advice.begin(), verdict.advice.end(), Advice::access_pattern);
   const auto locality = std::find(verdict.advice.begin(), verdict.advice.end(), Advice::locality);
