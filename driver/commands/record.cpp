@@ -248,13 +248,17 @@ void take_method(const MethodChoice& choice, daemon::RecordOptions& options) {
   log_detail(std::string("method ") + profile::name_of(choice.method) + ": " + choice.why);
 }
 
-/// Checks everything that must hold before the command may start.
-Result<Preparation> prepare(const RecordRequest& request) {
-  collectors::Probe probe = collectors::probe();
-  if (auto fit = check_machine(request, probe); !fit) {
-    return tl::unexpected<Error>(fit.error());
-  }
-  Preparation prepared;
+void say_costs(const profile::SessionConfig& costs) {
+  log_detail(fmt::format(
+      "costs: signal {} ns, trap {} ns, context switch {} ns, of a watchpoint {} ns (idle {} ns, closed {} ns), sample "
+      "{} ns; while armed: copies {:.1f} times, {} ps a byte; a transfer {} ns",
+      costs.signal_cost_ns, costs.trap_cost_ns, costs.switch_cost_ns, costs.watch_switch_cost_ns,
+      costs.presence_cost_ns, costs.past_presence_cost_ns, costs.perf_sample_cost_ns,
+      1 + costs.armed_copy_permille / 1000.0, costs.armed_byte_ps, costs.transfer_call_ns));
+}
+
+/// Chooses the source of samples and the counters.
+Result<void> choose_events(const RecordRequest& request, Preparation& prepared) {
   const collectors::MachineDescription machine = collectors::describe_machine();
   auto source = select_source(request, machine, collectors::libpfm4(), collectors::try_event);
   if (!source) {
@@ -267,6 +271,19 @@ Result<Preparation> prepare(const RecordRequest& request) {
     return tl::unexpected<Error>(counters.error());
   }
   prepared.counters = std::move(*counters);
+  return {};
+}
+
+/// Checks everything that must hold before the command may start.
+Result<Preparation> prepare(const RecordRequest& request) {
+  collectors::Probe probe = collectors::probe();
+  if (auto fit = check_machine(request, probe); !fit) {
+    return tl::unexpected<Error>(fit.error());
+  }
+  Preparation prepared;
+  if (auto chosen = choose_events(request, prepared); !chosen) {
+    return tl::unexpected<Error>(chosen.error());
+  }
   const std::vector<profile::EventRow> events = number_events(prepared.source.chosen.events);
   daemon::RecordOptions& options = prepared.options;
   if (auto possible = !request.pids.empty() ? prepare_attachment(request, probe, prepared)
@@ -299,13 +316,7 @@ Result<Preparation> prepare(const RecordRequest& request) {
     return collectors::quicker(before, collectors::measure_core_times());
   };
   stamp_machine(options);
-  const profile::SessionConfig& costs = options.config;
-  log_detail(fmt::format(
-      "costs: signal {} ns, trap {} ns, context switch {} ns, of a watchpoint {} ns (idle {} ns, closed {} ns), sample "
-      "{} ns; while armed: copies {:.1f} times, {} ps a byte; a transfer {} ns",
-      costs.signal_cost_ns, costs.trap_cost_ns, costs.switch_cost_ns, costs.watch_switch_cost_ns,
-      costs.presence_cost_ns, costs.past_presence_cost_ns, costs.perf_sample_cost_ns,
-      1 + costs.armed_copy_permille / 1000.0, costs.armed_byte_ps, costs.transfer_call_ns));
+  say_costs(options.config);
   say_source(prepared.source, options);
   say_counters(prepared.counters, options);
   if (!prepared.source.chosen.events.empty()) {  // else only the clock is left

@@ -16,7 +16,7 @@ namespace crosstalk::driver {
 /// A clause that tells what to do: "use vector instructions".
 [[nodiscard]] std::string advice_in_words(models::roofline::Advice advice);
 
-/// What holds a loop, in a few words: "memory", "between L3 and memory", "floating-point units".
+/// Names the roofs that hold a loop, in a few words: "memory", "between L3 and memory", "floating-point units".
 [[nodiscard]] std::string bound_in_words(const attribution::RooflineLoop& loop, RooflineModel model);
 /// The most that the loop may gain at the roof above it: "3.1 x"; "-": it is not known.
 [[nodiscard]] std::string gain_in_words(const attribution::RooflineLoop& loop, RooflineModel model);
