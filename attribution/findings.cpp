@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "attribution/advice.h"
+#include "attribution/condition_locks.h"
 #include "attribution/few_samples.h"
-#include "attribution/handovers.h"
 #include "attribution/hottest.h"
 #include "attribution/model/sentences.h"
 #include "attribution/objects/sharing_kind.h"
@@ -115,7 +115,7 @@ std::string what_within(ObjectRow object, const SyncPair& within) {
          about(object);
 }
 
-constexpr const char* handover_advice =
+constexpr const char* condition_advice =
     "Each hand-over moves both and wakes a thread: hand over more at a time, and notify after the lock is released, "
     "only where somebody waits.";
 
@@ -200,20 +200,20 @@ Finding object_finding(const Analysis& analysis, const ObjectRow& object,
   const ObjectExchange e = exchange_of(object.cells);
   const Ends ends = ends_of(analysis, object.name);
   const bool hint = e.seen < few_detections;
-  const SyncPair within = handover_within(object);
-  const bool handover = !locks.empty() || within.condition != nullptr;
+  const SyncPair within = sync_pair_within(object);
+  const bool condition = !locks.empty() || within.condition != nullptr;
   std::string text = who(analysis, e) + " " +
                      (!locks.empty() ? what_with_locks(object, locks)
-                      : handover     ? what_within(object, within)
+                      : condition    ? what_within(object, within)
                                      : what(object)) +
-                     ": " + (handover ? "a condition variable and its lock" : kind_of(object, e, hint));
+                     ": " + (condition ? "a condition variable and its lock" : kind_of(object, e, hint));
   const auto [cpu, whose] = concerned_by(analysis, e.threads);
   if (object.cost_s > 0 && !hint) {
     const std::string amount =
         cpu > 0 ? percent(object.cost_s / cpu) + " of " + whose : seconds_in_words(object.cost_s);
     text += (amount.starts_with("less") ? ", costs " : ", costs about ") + amount;
   }
-  const std::string advice = handover ? handover_advice : advice_for(object, e);
+  const std::string advice = condition ? condition_advice : advice_for(object, e);
   text += where(ends) + "." + (advice.empty() ? "" : " " + advice);
   if (hint) {
     text += " This is a hint only: it rests on " + count_of(e.seen, "sighting", "sightings") + ".";
@@ -223,7 +223,7 @@ Finding object_finding(const Analysis& analysis, const ObjectRow& object,
   const Sum gain = advised_gain(object);
   return {text,
           object.cost_s,
-          hint ? "hint" : sharing_kind_name(handover ? SharingKind::condition : object.sharing.kind),
+          hint ? "hint" : sharing_kind_name(condition ? SharingKind::condition : object.sharing.kind),
           gain.gain_s,
           gain.gain_ci95,
           object.name,
@@ -297,25 +297,25 @@ bool can_not_be_told(const Analysis& analysis) { return analysis.sight.sees == W
 
 std::vector<Finding> findings_of(const Analysis& analysis) {
   const std::vector<ObjectRow>& objects = analysis.communication.objects;
-  const std::vector<Handover> handovers = handovers_of(analysis.communication);
+  const std::vector<ConditionLocks> conditions = condition_locks_of(analysis.communication);
   std::set<std::size_t> locks;  // said with their conditions
-  for (const Handover& handover : handovers) {
-    locks.insert(handover.locks.begin(), handover.locks.end());
+  for (const ConditionLocks& condition : conditions) {
+    locks.insert(condition.locks.begin(), condition.locks.end());
   }
   std::vector<Finding> findings;
   for (std::size_t i = 0; i < objects.size(); ++i) {
     if (objects[i].cells.empty() || locks.contains(i)) {
       continue;
     }
-    const auto handover =
-        std::find_if(handovers.begin(), handovers.end(), [i](const Handover& h) { return h.condition == i; });
-    const bool alone = handover == handovers.end();
-    const ObjectRow object = alone ? objects[i] : joined(objects, *handover);
+    const auto condition =
+        std::find_if(conditions.begin(), conditions.end(), [i](const ConditionLocks& h) { return h.condition == i; });
+    const bool alone = condition == conditions.end();
+    const ObjectRow object = alone ? objects[i] : joined(objects, *condition);
     if (!findings.empty() && object.cost_s < least_share * analysis.cpu_s) {
       continue;
     }
     std::vector<const ObjectRow*> its_locks;
-    for (const std::size_t lock : alone ? std::vector<std::size_t>() : handover->locks) {
+    for (const std::size_t lock : alone ? std::vector<std::size_t>() : condition->locks) {
       its_locks.push_back(&objects[lock]);
     }
     findings.push_back(object_finding(analysis, object, its_locks));

@@ -24,7 +24,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "collectors/in_target/access/finder.h"
+#include "collectors/access/finder.h"
 
 namespace {
 

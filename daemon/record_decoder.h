@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decodes ring records into the rows of a profile. Depends on no ring, arena or kernel.
+// Decodes ring records into the rows of a profile. Needs no arena and no kernel.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +20,12 @@
 
 namespace crosstalk::daemon {
 
-/// Interprets the records of all slots. For each pass over the rings, call open_slot() for slots that went live;
-/// announce() for every record of the pass; then decode() for every record, slot by slot; then close_slot() for
-/// slots whose thread is gone. Not thread-safe.
+/// Interprets the records of all slots. For each pass over the rings, call
+///   1. open_slot() for slots that went live,
+///   2. announce() for every record of the pass,
+///   3. decode() for every record, slot by slot,
+///   4. close_slot() for slots whose thread is gone.
+/// Not thread-safe.
 class RecordDecoder {
  public:
   /// Adds the identity of the file to a module that a process has mapped (module_files.h).
@@ -30,16 +33,16 @@ class RecordDecoder {
   RecordDecoder(RowSink& sink, std::uint32_t slot_count, Identify identify = {});
 
   void open_slot(std::uint32_t slot, std::int32_t pid, std::int32_t tid, std::uint64_t now_ns);
-  /// Takes process_start records, which other records of the pass may need; ignores the rest. They take effect in order
-  /// of time at the next decode(): a pass may hold several of one pid, and a parent's beside its child's, in slots
-  /// of any order.
+  /// Takes process_start records, which other records of the pass may need; ignores the rest. decode()
+  /// applies them in order of time: a pass may hold several of one pid, or a parent's and its child's, and slots have
+  /// no order.
   void announce(std::uint32_t slot, const profile::RecordView& record);
   /// Interprets a record. Drops an impossible one and counts it in malformed().
   void decode(std::uint32_t slot, const profile::RecordView& record);
-  /// Takes over the slot's counters. After an exec they continue from the former program's; until the former slot's
-  /// final counts are known, the new thread's totals stay as they are.
+  /// Takes over the slot's counters. After an exec the kernel continues to count from the former program's, so these
+  /// are subtracted; nothing changes until they are known.
   void update_totals(std::uint32_t slot, SlotTotals totals);
-  /// Returns the part of the threads' CPU time that was sampled in our stand-ins for the program's functions, ns.
+  /// Returns the CPU time of the samples in our stand-ins, ns.
   [[nodiscard]] std::uint64_t stand_ins_ns() const { return stand_ins_ns_; }
   void update_processor_times(std::uint32_t slot, const SchedulerTimes& times);
   /// Updates the waits of the slot's thread so far (wait_rows.h).
@@ -52,19 +55,19 @@ class RecordDecoder {
   /// Returns the file that the slot's process executes; empty if unknown.
   [[nodiscard]] std::string executable(std::uint32_t slot) const;
   void close_slot(std::uint32_t slot, std::uint64_t now_ns);
-  /// True if the slot's process is no longer the youngest of its pid: an exec has replaced it.
+  /// True if an exec has replaced the slot's process.
   [[nodiscard]] bool superseded(std::uint32_t slot) const;
 
   void add_unobserved(profile::ProcessRow row) { processes_table_.add_unobserved(std::move(row)); }
   void end_process(std::int32_t pid, std::uint64_t time_ns);
   void set_exit_status(std::int32_t pid, int status, std::uint64_t time_ns);
 
-  /// Puts all changed rows into the sink; call it before each commit. Settles watches that have waited for records
-  /// longer than `patience_ns`.
+  /// Puts all changed rows into the sink; call it before each commit. Gives up on records of watches that are
+  /// missing for longer than `patience_ns`.
   void flush(std::uint64_t now_ns);
-  /// Puts again the rows that other rows refer to, because rows since some time may be lost.
+  /// Puts the rows that other rows refer to again. Call it if rows may have been lost.
   void put_everything();
-  /// Forgets everything that is over and stored. Call it after a commit that did not fail.
+  /// Frees the state of ended processes and threads. Call it after a commit that did not fail.
   void evict(std::uint64_t now_ns);
   /// Ends the session.
   void finish();
@@ -76,7 +79,7 @@ class RecordDecoder {
   [[nodiscard]] std::uint64_t watches() const { return watches_.opened(); }
 
   static constexpr std::uint64_t patience_ns = 5'000'000'000;
-  /// Records from a process, or about it from its children, arrive within this time of its end.
+  /// Records of a process, or of its children about it, arrive within this time of its end.
   static constexpr std::uint64_t memory_ns = 5'000'000'000;
 
  private:

@@ -76,7 +76,7 @@ struct SessionConfig {
   std::uint32_t armed_copy_permille = 8000;
   std::uint32_t armed_byte_ps = 300;
   std::uint32_t transfer_call_ns = 400;  // a system call that transfers a byte
-  // Kernel features that the recorder found to be allowed (collectors/probe):
+  // Kernel features that the recorder found to be allowed (collectors/facilities):
   std::uint32_t perf_allowed = 0;         // 1: perf_event_open works on own threads
   std::uint32_t watchpoints_allowed = 0;  // 1: breakpoint events with sigtrap work
   std::uint32_t timer_allowed = 1;

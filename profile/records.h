@@ -73,7 +73,7 @@ struct ProcessEnd {
   std::uint32_t exec = 0;  // 1: about to exec another program
 };
 
-/// First record of a thread in its ring.
+/// First record of a thread in its ring. Tail: its start routine, 8 bytes, if known.
 struct ThreadStart {
   RecordHeader header;
   std::uint64_t time_ns = 0;
@@ -219,7 +219,7 @@ struct WatchOpen {
   std::uint32_t watch = 0;  // unique within the arena, > 0
   std::uint32_t words = 0;
   WatchWord word[max_watch_words];
-  std::uint32_t threads = 0;    // threads of the process alive at the time, the sampled one included
+  std::uint32_t threads = 0;    // that can be armed, and the sampled one
   std::uint32_t armed = 0;      // of the others, how many were watched
   std::uint32_t suspected = 0;  // 1: the board named the partner's word
   std::uint32_t has_state = 0;  // 1: `state` was read
@@ -313,7 +313,7 @@ enum class LookaheadEnd : std::uint8_t {
 };
 
 /// The instructions that the thread will execute after a sample, interpreted ahead
-/// (collectors/in_target/access/lookahead.h). Tail: the path (profile/branch_trace.h).
+/// (collectors/access/lookahead.h). Tail: the path (profile/branch_trace.h).
 struct Lookahead {
   RecordHeader header;
   std::uint64_t time_ns = 0;  // the sample's

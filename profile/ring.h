@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The writing end of a thread's ring (arena.h). It is used inside the observed process, in signal handlers
-// too: no allocation, no exception, no lock, no libc call but memcpy; nothing here can block.
+// too, and by the observer: no allocation, no exception, no lock, no libc call but memcpy; nothing here can block.
 //
 // One thread writes a ring, but in nested ways: a signal handler may interrupt a write of the same thread,
 // at any instruction, and write itself. So
-//   - a write reserves its bytes first, by a compare-and-swap of `reserved_`: what interrupts it reserves
-//     behind it, and neither touches the other's bytes;
+//   - a write reserves its bytes first, by a compare-and-swap of `reserved_`: a write that interrupts it
+//     reserves the bytes after them, and neither touches the other's bytes;
 //   - `head` is published by the outermost write only, when everything reserved before it is written.
-// Interrupting writes must end before what they interrupted goes on (signal handlers do), and every
-// successful reserve() is followed by one commit(). A jump out of the middle of a write (the target's own
-// handler interrupted a write made outside of handlers, and calls siglongjmp) leaves it open: nothing that the
-// thread writes from then on is published.
+// A write that interrupts another must finish first (in signal handlers it does), and every successful reserve()
+// is followed by one commit(). If the target's own handler interrupts a write and jumps out of it with
+// siglongjmp(), that write stays open, and the thread publishes nothing more.
 //
 // The reading end is ring_reader.h. docs/ring-records.md specifies the protocol.
 #pragma once
@@ -38,15 +37,15 @@ inline constexpr std::size_t max_record_bytes = 0xfff8;
 }
 
 /// Writes records into one slot's ring. A detached writer (the initial state) drops everything silently.
-/// Constant-initialised, so it may live in initial-exec thread-local storage. One thread only; see above.
+/// Constant-initialised. One thread only; see above.
 class RingWriter {
  public:
   constexpr RingWriter() = default;
   RingWriter(const RingWriter&) = delete;
   RingWriter& operator=(const RingWriter&) = delete;
 
-  /// Attaches to a slot that this thread has claimed. `ring` is its ring, `ring_bytes` a power of two. A write to the
-  /// same writer must not interrupt this.
+  /// Attaches to a slot that this thread has claimed. `ring` is its ring, `ring_bytes` a power of two. No
+  /// signal handler may write to this ring meanwhile.
   void attach(ThreadSlot* slot, std::byte* ring, std::uint32_t ring_bytes) {
     depth_.store(0, std::memory_order_relaxed);
     reserved_.store(slot->head.load(std::memory_order_relaxed), std::memory_order_relaxed);
@@ -65,9 +64,9 @@ class RingWriter {
   [[nodiscard]] ThreadSlot* slot() const { return slot_; }
 
   /// Reserves one record of `bytes` bytes (record_bytes() of its parts, at most max_record_bytes). The caller fills in
-  /// all of it, header included, then calls commit(). Null if the ring is full or the size impossible: the slot counts
-  /// the loss, and commit() must not be called. The reservation holds a padding record until it is filled in, so the
-  /// reader skips an abandoned one.
+  /// all of it, header included, then calls commit(). Null if the ring is full or the size impossible (the slot counts
+  /// the loss), or if the writer is detached: commit() must not be called then. The reservation holds a padding record
+  /// until it is filled in, so that a reader skips one that was committed empty.
   [[nodiscard]] std::byte* reserve(std::size_t bytes) {
     if (slot_ == nullptr) {
       return nullptr;
@@ -134,7 +133,7 @@ class RingWriter {
       depth_.store(depth - 1, std::memory_order_relaxed);
       return;
     }
-    // A write that interrupts us before depth_ becomes 0 leaves its publishing to us, so look again after it. A later
+    // A nested write does not publish while depth_ > 0, so look again after setting it to 0. A later
     // one publishes itself. So head never goes back, and everything is published.
     std::uint64_t end = 0;
     do {
@@ -171,7 +170,8 @@ class RingWriter {
 
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<std::uint32_t>::is_always_lock_free);
 
-/// The part of a mapped arena that all processes share, with the bounds checked. Usable on both sides.
+/// The part of a mapped arena that all processes share. Only valid() checks bounds: call it first. Usable on both
+/// sides.
 struct ArenaView {
   ArenaHeader* header = nullptr;
 

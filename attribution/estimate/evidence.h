@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Input and output of estimators: what each watch saw, and the part of its sample's weight for each communication.
+// Input and output of estimators: the observations of each watch, and how much of its sample's weight each
+// communication gets.
 #pragma once
 
 #include <cstdint>
@@ -26,22 +27,23 @@ struct Evidence {
   double weight = 0;  // the sample's, in `unit`
   std::uint32_t stratum = Strata::none;
   std::span<const SeenCommunication> communications;
-  std::span<const AccessPoint> accesses = {};  // all that was seen, in order
-  const profile::WatchRow* watch = nullptr;    // absent: estimators that ask for partners make nothing of it
+  std::span<const AccessPoint> accesses = {};  // all of them, in order
+  const profile::WatchRow* watch = nullptr;    // null: estimators that need it skip the evidence
   AccessKind sampled = AccessKind::none;
-  bool brief = false;                         // the watch was one that looks for a short time only
-  std::uint64_t brief_until_ns = UINT64_MAX;  // only a long watch sees later accesses,
-  double long_weight = 1;                     // of which there is one in so many where that was drawn by chance
+  bool brief = false;                         // not longer than the shortest watch of a line without suspicion
+  std::uint64_t brief_until_ns = UINT64_MAX;  // a brief watch would have ended here
+  double long_weight = 1;                     // each access after that stands for so many
   std::span<const SeenCommunication> interrupted = {};
   profile::WeightUnit unit = profile::WeightUnit::ns;  // of the sample's weight and of the stratum
   Arming arming = {};
-  std::uint32_t storers = 1, visitors = 1;  // of the other threads, how many are known to store, to access the line
+  std::uint32_t storers = 1, visitors = 1;  // other threads known to store, to access; 1 if all were armed
 
   /// 1 / the probability that the watch was open at `time_ns`.
   [[nodiscard]] double duration_weight(std::uint64_t time_ns) const {
     return time_ns > brief_until_ns ? long_weight : 1;
   }
 };
+
 /// The evidence of a profile's watches, made on request. All arguments must outlive this.
 class WatchEvidence {
  public:
@@ -69,22 +71,22 @@ struct Contribution {
   std::uint32_t watch = 0;  // index of its evidence
   std::uint32_t stratum = Strata::none;
   double watch_weight = 0;  // x: the weight of the sample that opened the watch
-  double cost = 0;          // y: how much of it this communication is charged, before expansion; in the stratum's unit
-  double late = 0;          // of it, for what watches were too brief to see
-  std::uint32_t gain = 0;   // index of Expansion::gains
+  double cost = 0;          // y: how much of it this communication is charged, before expansion; in its unit
+  double late = 0;          // the part of `cost` for accesses after brief watches end
+  std::uint32_t gain = 0;   // index into Expansion::gains
 };
 
 /// Data to turn contributions into amounts.
 struct Expansion {
-  std::vector<Stratum> strata;                               // named by contributions
+  std::vector<Stratum> strata;                               // indexed by contributions
   std::vector<SampledTime> threads;                          // all samples of each thread
   std::optional<std::string> unknown;                        // why there can be no amounts; absent: there can
   std::optional<UnseenLimits> unseen = std::nullopt;         // of time; absent: the estimator cannot tell
   std::optional<UnseenLimits> unseen_counts = std::nullopt;  // of accesses; absent: no samples count them
-  bool zeros_unknown = false;          // some accesses go unseen: what was not seen is not known to be nothing
+  bool zeros_unknown = false;                                // some accesses go unseen, so zero seen means unknown
   std::string count_unknown = {};      // why samples' weights cannot say how often; empty: they can
   const CountTable* counts = nullptr;  // absent: counts are not known
-  std::vector<GainPart> gains = {};    // named by contributions; empty: gains are not known
+  std::vector<GainPart> gains = {};    // indexed by contributions; empty: gains are not known
 };
 [[nodiscard]] Expansion expansion_of(const Strata& strata);
 
@@ -97,7 +99,7 @@ struct Estimate {
   Estimate& operator=(const Estimate&) = delete;
   ~Estimate() = default;
 
-  std::vector<Contribution> contributions;  // by evidence
+  std::vector<Contribution> contributions;  // in the order of the watches
   Expansion expansion;
   std::deque<SeenCommunication> seen;  // its elements stay where they are
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The instructions of loops' iterations, from lookaheads: the code that threads were to execute next at some samples,
-// interpreted ahead (collectors/in_target/access/lookahead.h).
+// interpreted ahead (collectors/access/lookahead.h).
 #pragma once
 
 #include <array>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The loops of an analysis in the rooflines of the machine that recorded it.
 //
-// All rates are those of one thread: floating-point operations a second of its CPU time, against the roofs that one of
-// the loop's threads can have. A loop's intensity needs no time: the number of iterations cancels.
+// Rates are those of one thread, in floating-point operations per second of its CPU time. Roofs are what one of the
+// loop's threads can get. A loop's intensity needs no time, because the number of iterations cancels.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ namespace crosstalk::attribution {
 /// A loop with its place in the rooflines.
 struct RooflineLoop {
   const LoopRow* loop = nullptr;
-  models::roofline::LoopPoint point;  // of one iteration of one thread
+  models::roofline::LoopPoint point;  // work and time of one iteration
   double threads = 1;                 // that execute it at once
   models::roofline::Estimate performance, intensity;
   std::vector<models::roofline::Roof> bandwidths;  // of one thread, nearest level first
@@ -31,19 +31,19 @@ struct RooflineLoop {
 
 /// Loops that have no place, and the reason that they share.
 struct Unplaced {
-  std::string why;  // half a sentence
+  std::string why;  // a clause with subject and verb, no full stop
   double cpu_s = 0;
   std::uint64_t loops = 0;
 };
 
 struct Roofline {
-  std::vector<RooflineLoop> loops;  // by CPU time
-  std::vector<Unplaced> unplaced;   // by CPU time
-  double placed_s = 0;              // CPU time in `loops`, without those inside them
+  std::vector<RooflineLoop> loops;  // by own time
+  std::vector<Unplaced> unplaced;   // by own time
+  double placed_s = 0;              // own time of `loops`
 };
 
-/// Places each loop that works itself: loops that leave 70 % of their time to loops inside are left out, for these have
-/// places. `analysis` must outlive the result.
+/// Places each loop that spends at least 30 % of its time in its own code. A loop with less is left out, because its
+/// inner loops have places. `analysis` must outlive the result.
 [[nodiscard]] Roofline roofline_of(const Analysis& analysis, const models::Machine& machine);
 
 }  // namespace crosstalk::attribution

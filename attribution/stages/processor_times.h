@@ -13,7 +13,7 @@ namespace crosstalk::attribution {
 class ProcessorTimes {
  public:
   void add(const profile::SampleRow& sample);
-  [[nodiscard]] std::vector<ProcessorSummary> summaries() const;  // by number, those with samples
+  [[nodiscard]] std::vector<ProcessorSummary> summaries() const;  // those with samples, sorted by processor
 
  private:
   struct Sums {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The second stage of an analysis: the samples are streamed once, past all that need them.
+// The second stage of an analysis: each sample is read and handed to every reader.
 #pragma once
 
 #include <optional>
@@ -27,20 +27,21 @@
 
 namespace crosstalk::attribution {
 
-/// Returns the event that shares refer to if no sample represents time: the first one with samples. nullopt: samples
-/// represent time. Errors are the reader's.
+/// Returns the event whose weights replace time in an imported profile without an event of time: the first one with
+/// samples. nullopt: there is no need of one, or no sample. Reads the samples of such a profile once more. Errors are
+/// the reader's.
 [[nodiscard]] Result<std::optional<profile::EventId>> event_of_shares(const profile::ProfileReader& profile);
 
-/// All consumers of the sample stream; each sample passes them once.
+/// All readers of samples.
 struct SampleReaders {
   SampleReaders(const profile::ProfileReader& profile, const ProgramView& view, const AddressSpaces& spaces,
                 std::span<const OwnershipTimeline> timelines, const LineSet& lines, Strata& strata,
                 std::span<const profile::WatchRow> trapless);
 
-  /// Passes a sample to all. `by_instruction`: also to `instructions`.
+  /// Hands a sample to those that are there. `by_instruction`: also to `instructions`.
   void add(const profile::SampleRow& sample, bool by_instruction, StackTable& stacks);
 
-  std::optional<LoopProgress> progress;  // a step a sample: gone when the loops have their rates
+  std::optional<LoopProgress> progress;  // one step for each sample: freed when the loops have their rates
   std::optional<CalledLoops> called;
   std::optional<StreamSamples> positions;
   ConsumerSamples consumers;
@@ -51,7 +52,7 @@ struct SampleReaders {
   CodeAtSamples code;
   ProbedLines probed;
   TellingWatches telling;
-  std::optional<LineUses> uses;  // only if watches cannot tell
+  std::optional<LineUses> uses;  // only if watchpoints may miss accesses
   MemorySamples memory;
   Callers callers;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first stage of an analysis: reads watches and traps, and collects what else must be read to describe them.
+// The first stage of an analysis: reads the traps, and requests the stacks that describe them.
 #pragma once
 
 #include <vector>
@@ -13,14 +13,15 @@
 
 namespace crosstalk::attribution {
 
-/// The results of the traps.
+/// What the traps give.
 struct TrapsRead {
-  std::vector<OwnershipTimeline> timelines;  // by watch; what one without visitors saw is not kept
+  std::vector<OwnershipTimeline> timelines;  // by watch; without the accesses of one without visitors
   TrapIndex traps;
 };
 
-/// Reads the traps once. Adds to `lines` the lines with communication, and requests from `stacks` the call stacks of
-/// both sides, of the blocks there, and of the threads that created threads. Errors are the reader's.
+/// Reads the traps once. Adds to `lines` those with communication, or on which a probe may have seen a store. Requests
+/// from `stacks` those of producers and consumers, of the allocations on these lines, and of creators of threads.
+/// Errors are the reader's.
 [[nodiscard]] Result<TrapsRead> read_traps(const profile::ProfileReader& profile, const ProgramView& view,
                                            const BlockIndex& blocks, LineSet& lines, StackTable& stacks);
 

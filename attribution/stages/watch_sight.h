@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells if watchpoints could show all communication. If they report nothing, an absence of communication proves
-// nothing. The recorder's self-test finds that, or later hundreds of watches without a single trap on lines that
-// threads did exchange.
+// Tells if watchpoints could show all communication. If they do not fire, an absence of communication proves nothing.
+// The recording says so (its self-test, its method, its messages), or 200 watches without a trap that should have
+// trapped.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@
 
 namespace crosstalk::attribution {
 
-/// Counts watches that had to trap if watchpoints work: on lines where a thread was sampled before and after, and
-/// another thread, too, one of them storing, with a watchpoint armed for another thread.
+/// Counts watches that should have trapped: a thread was sampled on the line both before and after the watch opened,
+/// and so were other threads, one of all stores to it, and a watchpoint was armed in another thread.
 class TellingWatches {
  public:
   /// All must outlive this.
@@ -46,7 +46,8 @@ class TellingWatches {
 /// So many watches without a trap cannot be chance.
 inline constexpr std::uint64_t enough_telling_watches = 200;
 
-/// Judges the watchpoints of a recording. `fruitless`: the telling watches of a recording without any trap; else 0.
+/// Judges the watchpoints of a recording. `fruitless`: the number of telling watches if the recording has no trap, else
+/// 0.
 [[nodiscard]] WatchSight watch_sight(const profile::Session& session, std::span<const profile::MessageRow> messages,
                                      std::uint64_t fruitless);
 

@@ -7,8 +7,8 @@
 #include <array>
 #include <optional>
 
-#include "collectors/in_target/access/code.h"
-#include "collectors/in_target/access/instruction_decoder.h"
+#include "collectors/access/code.h"
+#include "collectors/access/instruction_decoder.h"
 #include "collectors/memory_samples/ibs_op.h"
 
 namespace crosstalk::collectors {

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "collectors/in_target/access/finder.h"
+#include "collectors/access/finder.h"
 #include "collectors/memory_samples/perf_records.h"
 #include "collectors/memory_samples/sampled_event.h"
 #include "collectors/observation.h"

@@ -3,8 +3,8 @@
 
 #include <cstring>
 
-#include "collectors/in_target/access/code.h"
-#include "collectors/in_target/access/instruction_decoder.h"
+#include "collectors/access/code.h"
+#include "collectors/access/instruction_decoder.h"
 
 namespace crosstalk::observer {
 namespace {

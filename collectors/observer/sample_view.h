@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The access of a sample, found by the same code as inside a target (collectors/in_target/access/finder.h).
+// The access of a sample, found by the same code as inside a target (collectors/access/finder.h).
 //
 // When a sample is read here its thread has long gone on. So this reads only memory that cannot have changed since: the
 // code, read-only mappings, and the piece of stack that came with the sample.
@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "collectors/in_target/access/finder.h"
+#include "collectors/access/finder.h"
 #include "collectors/observer/perf_types.h"
 #include "collectors/observer/process_maps.h"
 #include "collectors/observer/target_process.h"

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "collectors/in_target/access/finder.h"
+#include "collectors/access/finder.h"
 #include "collectors/observation.h"
 #include "collectors/observer/perf_types.h"
 #include "collectors/observer/targets.h"

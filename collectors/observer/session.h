@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "collectors/in_target/access/finder.h"
+#include "collectors/access/finder.h"
 #include "collectors/observer/counters.h"
 #include "collectors/observer/measured_samples.h"
 #include "collectors/observer/memory_sampler.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides which samples probe their lines, and for how long. Pure functions.
+// Draws which samples may probe their lines, and the gap between the two reads. Pure functions.
 //
-// The clocks of threads that run side by side often go off at the same tick. A probing thread needs the others to go on
-// with their program: a random half of the samples does not probe.
+// The clocks of parallel threads often tick together. If all of these threads probed, none would store. So half of the
+// samples, at random, do not probe.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ struct ProbePlan {
 inline constexpr std::uint32_t shortest_gap_log = 8;  // 256 ns
 inline constexpr std::uint32_t gap_octaves = 6;       // up to 16.4 us
 
-/// Draws a plan before anything of the line is known. Gaps are spread evenly over octaves: frequent stores often show
-/// in short gaps, which disturb least, and rare ones in long gaps. `random`: 64 random bits.
+/// Draws a plan that does not depend on the line. Gaps are spread evenly over octaves: short gaps show frequent stores
+/// and disturb least; long gaps show rare ones. `random`: 64 random bits.
 [[nodiscard]] constexpr ProbePlan plan_probe(std::uint64_t random) {
   const auto octave = static_cast<std::uint32_t>((random >> 32U) % gap_octaves);
   const std::uint32_t base = 1U << (shortest_gap_log + octave);

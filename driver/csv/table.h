@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A CSV table of rows of JSON: a row is an object, flattened (docs/report-csv.md).
+// Writes JSON objects as CSV: each object is a row, and its nested members become columns (docs/report-csv.md).
 #pragma once
 
 #include <map>
@@ -11,21 +11,22 @@
 
 namespace crosstalk::driver {
 
-/// A row's fields by column, in the order of its columns.
+/// (column, field) pairs in the order in which they were added.
 using CsvRow = std::vector<std::pair<std::string, std::string>>;
 
 /// Returns one value as a field: empty for null, 0 or 1 for a boolean.
 [[nodiscard]] std::string csv_text(const nlohmann::ordered_json& value);
-/// Appends a value's columns to `row`: `name`, or those of its members.
+/// Appends a value to `row`: as one column `name`, or as a column for each member. An interval `ci95` has the columns
+/// `.low` and `.high`; members of `rates` and `figures` have no prefix; lists of objects are left out.
 void flatten(const std::string& name, const nlohmann::ordered_json& value, CsvRow& row);
 
-/// Rows with any columns; a row lacks fields that it does not have.
+/// Rows may have different columns; a missing field is empty.
 class CsvTable {
  public:
   void add(CsvRow row);
   void add(const nlohmann::ordered_json& object);
   [[nodiscard]] bool empty() const { return rows_.empty(); }
-  /// The first line.
+  /// The line of column names.
   [[nodiscard]] std::string header() const;
   /// The header and the rows.
   [[nodiscard]] std::string text() const;

@@ -19,7 +19,7 @@ namespace {
 using models::roofline::MatrixSize;
 
 constexpr double value_bytes = 8, index_bytes = 4;
-// Of an entry: its value, its column and an element of x; of a row: two pointers, and y loaded and stored.
+// An entry takes its value, its column and an element of x; a row two pointers, and y loaded and stored.
 constexpr double bytes_per_access = (2 * value_bytes + index_bytes) / 3;
 
 std::uint32_t cores_of(const models::Machine& machine) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The place of a sparse matrix in the roofline of sparse matrix-vector multiplication (SpMV), without running it.
+// Places a sparse matrix in the roofline of sparse matrix-vector multiplication (SpMV), by its shape alone.
 #pragma once
 
 #include <optional>
@@ -11,23 +11,23 @@
 
 namespace crosstalk::driver {
 
-/// What follows from a matrix's shape, for CSR with double values and indices of 4 bytes.
+/// Figures that follow from a matrix's shape, for CSR with double values and indices of 4 bytes.
 struct MatrixPlace {
   std::string name;
   models::roofline::MatrixSize size;
   double mean_row = 0, longest_row = 0;                 // entries
   double bytes = 0;                                     // of the matrix and both vectors
-  double requested_intensity = 0;                       // flop/B that the core requests (eq. 3)
+  double requested_intensity = 0;                       // flop/B that the core requests (models/roofline/sparse.h)
   models::roofline::IntensityBracket memory_intensity;  // flop/B from memory, if x is in a cache, and if each entry
                                                         // brings a line of its own
   std::uint32_t threads = 1;
-  double utilisation = 1;  // threads' worth of work that runs at a time, of equal numbers of rows
-  // By the machine's memory, for all of its cores; absent without a calibration.
+  double utilisation = 1;  // mean number of threads at work, if each gets as many rows
+  // By the machine's memory, for `threads` threads; absent without a calibration.
   std::optional<double> best_rate, worst_rate;  // flop/s
   std::optional<models::Level> held_in;         // the nearest level that holds matrix and vectors, of one core's caches
 };
 
-/// `machine` null: what needs no machine. Fails for what no formula allows.
+/// `machine` null: only the figures that need none. Fails if a formula does not apply.
 [[nodiscard]] Result<MatrixPlace> place_of_matrix(const SparseShape& shape, const std::string& name,
                                                   const models::Machine* machine);
 

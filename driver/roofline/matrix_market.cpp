@@ -64,6 +64,9 @@ class MatrixReader {
         return refuse("there is no place in the matrix: '" + line_.substr(0, 40) + "'");
       }
     }
+    if (next_line()) {
+      return refuse("there are more than the " + std::to_string(entries_) + " entries that it promises");
+    }
     for (std::size_t row = 0; row < shape_.size.rows; ++row) {
       shape_.row_starts[row + 1] += shape_.row_starts[row];
     }

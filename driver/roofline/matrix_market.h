@@ -15,12 +15,12 @@ namespace crosstalk::driver {
 
 struct SparseShape {
   models::roofline::MatrixSize size;
-  std::vector<std::uint32_t> row_starts;  // of each row and one past the last
+  std::vector<std::uint32_t> row_starts;  // each row's first entry, and the number of entries at the end
 };
 
-/// Entries of symmetric, skew-symmetric and Hermitian files count twice off the diagonal. `name`: of the file, for
-/// errors, which name the line. Refuses dense files, places outside the matrix, a wrong number of entries, and matrices
-/// of more than 2^28 rows or entries.
+/// In a symmetric, skew-symmetric or Hermitian file, an entry off the diagonal counts twice. Errors give `name`, the
+/// file's, and the number of the line. Refuses dense files, places outside the matrix, no entries, another number of
+/// entries than the file promises, and files of more than 2^28 rows, columns or entries.
 [[nodiscard]] Result<SparseShape> read_matrix_market(std::istream& input, const std::string& name);
 
 }  // namespace crosstalk::driver

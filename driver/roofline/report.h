@@ -11,7 +11,7 @@
 
 namespace crosstalk::driver {
 
-/// Everything that the report shows. What it points to must outlive it.
+/// Everything that the report shows. Its analyses and its machine must outlive it.
 struct RooflineReport {
   const attribution::Analysis* analysis = nullptr;
   const models::Machine* machine = nullptr;
@@ -20,14 +20,15 @@ struct RooflineReport {
   const attribution::Roofline* against = nullptr;  // of an earlier profile; null: none is compared with
 };
 
-/// The same loop in the earlier profile: of the same function in a file of that name, the first with the most time.
+/// The same loop in the earlier profile: of the same function in a file of the same name (without folder); of
+/// several, the one with the most own time.
 /// Null: there is none, or no earlier profile.
 [[nodiscard]] const attribution::RooflineLoop* former(const RooflineReport& report,
                                                       const attribution::RooflineLoop& loop);
 
 /// Renders a plot and a table for people. Equal reports give equal text.
 [[nodiscard]] std::string render_roofline_text(const RooflineReport& report, TextStyle style);
-/// Renders a picture, legible in grey and 80 mm wide.
+/// Renders an SVG picture that stays legible in grey and at a width of 80 mm.
 [[nodiscard]] std::string render_roofline_svg(const RooflineReport& report);
 /// Renders the interface "crosstalk.roofline/1" of docs/roofline-json.md, with a newline at its end.
 [[nodiscard]] std::string render_roofline_json(const RooflineReport& report);

@@ -193,9 +193,10 @@ Label group_labels(const attribution::Grouping& groups) {
 void draw_unseen(Canvas& canvas, const attribution::Communication& found) {
   if (found.unseen) {
     const attribution::UnseenCost& cost = found.unseen->cost;
-    canvas.paragraph("  ", fmt::format("What no watch saw costs all threads together less than {} of true and {} of "
-                                       "false sharing (97.5 % limits).",
-                                       seconds_text(cost.true_s), seconds_text(cost.false_s)));
+    canvas.paragraph(
+        "  ", fmt::format("Communication that no watch saw costs all threads together less than {} of true and {} of "
+                          "false sharing (97.5 % limits).",
+                          seconds_text(cost.true_s), seconds_text(cost.false_s)));
   }
 }
 

@@ -170,7 +170,7 @@ void draw_sampling(Canvas& canvas, const Analysis& analysis) {
     text += fmt::format(", {} in unknown functions", percent_text(*sampling.unknown_frames));
   }
   text += sampling.overhead_fraction
-              ? fmt::format(". Observing took {} of the threads' CPU time, with what it slows while no handler runs{}.",
+              ? fmt::format(". Observing took {} of the threads' CPU time, including what it slows between handlers{}.",
                             percent_text(*sampling.overhead_fraction), stand_ins_text(analysis))
               : std::string(". What observing cost is not known.");
   text += method_text(analysis.session);

@@ -48,6 +48,7 @@ TEST(MatrixMarket, WhatIsWrongIsNamedWithItsLine) {
       {header + "0 2 1\n", "it has no size"},
       {header + "99999999999 2 1\n", "it has no size"},
       {header + "2 2 2\n1 1 1\n", "it ends after 1 of 2 entries"},
+      {header + "2 2 1\n1 1 1\n2 2 1\n", "there are more than the 1 entries that it promises"},
       {header + "2 2 1\n3 1 1\n", "A.mtx:3: there is no place"},
       {header + "2 2 1\n1 -1 1\n", "there is no place"},
       {header + "2 2 1\n1.5 1 1\n", "there is no place"},

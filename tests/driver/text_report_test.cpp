@@ -66,7 +66,7 @@ TEST(TextReport, MemoryOfSamples) {
 TEST(TextReport, HowProcessesWereObservedWhereItIsNotTheUsualWay) {
   auto analysis = test::sample_analysis();
   const auto shown = [&](const char* words) {
-    const std::string text = render_text(analysis, View::threads, nullptr, {200, Charset::ascii, false});
+    const std::string text = render_text(analysis, View::threads, nullptr, {400, Charset::ascii, false});
     return text.find(words) != std::string::npos;
   };
   analysis.processes = {4, analysis.processes.front()};
@@ -256,7 +256,8 @@ TEST(TextReport, SaysWhatTheSelfTestOfWatchpointsFound) {
 TEST(TextReport, WhatWasNotSeenHasALimit) {
   auto analysis = test::sample_analysis();
   const std::string limit = "less than 12.0 ms of true and 340 ms of";
-  EXPECT_EQ(render_text(analysis, View::matrix, nullptr, {}).find("What no watch saw"), std::string::npos);
+  EXPECT_EQ(render_text(analysis, View::matrix, nullptr, {}).find("Communication that no watch saw"),
+            std::string::npos);
   analysis.communication.unseen = attribution::Unseen{{0.012, 0.34}, {}};
   EXPECT_NE(render_text(analysis, View::matrix, nullptr, {}).find(limit), std::string::npos);
   analysis.communication.cells.clear();

@@ -9,9 +9,9 @@
 #include <cstring>
 #include <memory>
 
-#include "collectors/in_target/access/code.h"
-#include "collectors/in_target/access/finder.h"
-#include "collectors/in_target/access/lookahead.h"
+#include "collectors/access/code.h"
+#include "collectors/access/finder.h"
+#include "collectors/access/lookahead.h"
 #include "profile/branch_trace.h"
 
 namespace {

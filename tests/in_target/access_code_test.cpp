@@ -10,9 +10,9 @@
 #include <thread>
 #include <vector>
 
-#include "collectors/in_target/access/code.h"
-#include "collectors/in_target/access/instruction_decoder.h"
-#include "collectors/in_target/access/predecessors.h"
+#include "collectors/access/code.h"
+#include "collectors/access/instruction_decoder.h"
+#include "collectors/access/predecessors.h"
 
 namespace crosstalk::in_target::access_code_test {
 

@@ -6,7 +6,7 @@
 #include <map>
 #include <vector>
 
-#include "collectors/in_target/access/finder.h"
+#include "collectors/access/finder.h"
 
 namespace crosstalk::in_target::access_finder_test {
 

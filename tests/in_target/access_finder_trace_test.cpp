@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "collectors/in_target/access/finder.h"
+#include "collectors/access/finder.h"
 #include "tests/in_target/access_fixtures.h"
 #include "tests/in_target/access_trace.h"
 

@@ -10,8 +10,8 @@
 #include <optional>
 #include <vector>
 
-#include "collectors/in_target/access/finder.h"
-#include "collectors/in_target/access/vector_registers.h"
+#include "collectors/access/finder.h"
+#include "collectors/access/vector_registers.h"
 
 namespace crosstalk::test {
 

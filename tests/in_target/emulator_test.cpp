@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares the interpreter with the processor: after every single-stepped instruction, its known registers and flags
 // must be right.
-#include "collectors/in_target/access/emulator.h"
+#include "collectors/access/emulator.h"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "collectors/in_target/access/instruction_decoder.h"
+#include "collectors/access/instruction_decoder.h"
 #include "tests/in_target/access_fixtures.h"
 #include "tests/in_target/access_trace.h"
 #include "tests/repeats.h"

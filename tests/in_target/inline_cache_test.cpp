@@ -2,7 +2,7 @@
 // A cached entry must give the same answer as without it: tested at every instruction of real functions, as they enter
 // and leave their loops, and on rewritten code. The answer is exact if only the code decides; if execution may also
 // come by a jump from afar, an audit finds wrong answers.
-#include "collectors/in_target/access/inline_cache.h"
+#include "collectors/access/inline_cache.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares lookaheads with single-stepped functions: the thread must execute the predicted instructions. Also tests, on
 // code made for it, where lookaheads begin to count and why they end.
-#include "collectors/in_target/access/lookahead.h"
+#include "collectors/access/lookahead.h"
 
 #include <gtest/gtest.h>
 #include <xmmintrin.h>

@@ -8,7 +8,7 @@
 #include <span>
 
 #include "base/registers.h"
-#include "collectors/in_target/access/vector_registers.h"
+#include "collectors/access/vector_registers.h"
 
 namespace crosstalk::test {
 

@@ -2,7 +2,7 @@
 // Compares the vector unit with the processor: random instructions with random operands, NaNs and denormals among them,
 // in all rounding modes. Known registers, flags and memory must match, and if all operands are known, the results must
 // be known.
-#include "collectors/in_target/access/vector_unit.h"
+#include "collectors/access/vector_unit.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "collectors/in_target/access/instruction_decoder.h"
+#include "collectors/access/instruction_decoder.h"
 #include "tests/in_target/native_step.h"
 #include "tests/repeats.h"
 

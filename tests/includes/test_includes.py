@@ -8,18 +8,12 @@ import re
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-ROOMS = {  # as the table of rooms in docs/architecture.md
-    "base": set(),
-    "models": {"base"},
-    "profile": {"base"},
-    "collectors": {"base", "profile"},
-    "daemon": {"base", "profile"},
-    "symbolizer": {"base"},
-    "attribution": {"base", "models", "profile", "symbolizer"},
-    "driver": {"base", "models", "profile", "collectors", "daemon", "symbolizer", "attribution"},
-}
-# Folders that may use more than their room: where a stopped thread stands is read off its stack.
-FOLDERS = {"collectors/injector": {"symbolizer"}, "collectors/calibration": {"models"}}
+PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+# By room, or folder of collectors/, those that it may use: the table of rooms in docs/architecture.md.
+MAY_USE = {room.rstrip("/"): set(re.findall(r"`([\w/]+)/`", used)) for room, used in
+           re.findall(r"^\| `([\w/]+)` \|.*\| ([^|]*) \|$", PAGE, re.MULTILINE)
+           if room.split("/")[0] not in ("include", "kmod")}
+ROOMS = sorted({room.split("/")[0] for room in MAY_USE})
 # Headers of profile/ that are layouts: all that the library inside a target may use of it.
 LAYOUTS = {"profile/arena", "profile/memory_sampling", "profile/records", "profile/ring", "profile/branch_trace", "profile/region_table", "profile/wait_table"}
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
@@ -39,6 +33,13 @@ def includes():
                 found = INCLUDE.findall(path.read_text(encoding="utf-8"))
                 graph.setdefault(name, set()).update(unit(other) for other in found if unit(other) != name)
     return graph
+
+
+def room_of(name):
+    """The room of a unit, or its folder of collectors/; empty: it is in none."""
+    parts = name.split("/")
+    room = "/".join(parts[:2 if parts[0] == "collectors" and len(parts) > 2 else 1])
+    return room if room in MAY_USE or parts[0] == "kmod" else ""
 
 
 def circle(graph):
@@ -89,8 +90,15 @@ class Includes(unittest.TestCase):
 
     def test_rooms_include_what_they_may(self):
         wrong = [f"{name} includes {other}" for name, others in includes().items() for other in others
-                 if (there := other.split("/")[0]) in ROOMS and there != (here := name.split("/")[0])
-                 and there not in ROOMS[here] | FOLDERS.get(name.rsplit("/", 1)[0], set())]
+                 if (here := room_of(name)) != "driver" and (there := room_of(other)) != here
+                 and there and there not in MAY_USE[here]]
+        self.assertEqual(wrong, [])
+
+    def test_the_page_names_no_more_than_is_used(self):
+        used = {}
+        for name, others in includes().items():
+            used.setdefault(room_of(name), set()).update(room_of(other) for other in others)
+        wrong = [f"{here} does not use {there}" for here, rooms in MAY_USE.items() for there in rooms - used[here]]
         self.assertEqual(wrong, [])
 
     def test_the_library_inside_a_target_uses_layouts_only(self):

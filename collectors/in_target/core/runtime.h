@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state of the observed process: attached to an arena or not, its settings, its threads and tables. There is one
-// Runtime, in zero-initialised storage.
+// The state of the observed process: attached to an arena or not, and its settings. There is one Runtime,
+// constant-initialised. Threads and tables stand beside it.
 #pragma once
 
 #include <signal.h>
@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "collectors/in_target/access/finder.h"
+#include "collectors/access/finder.h"
 #include "collectors/in_target/contract/core.h"
 #include "collectors/in_target/core/ring_memory.h"
 #include "collectors/in_target/core/thread_state.h"
@@ -25,15 +25,15 @@ struct Runtime {
   std::uint32_t slot_count = 0;  // of the arena
   std::int32_t pid = 0;
   std::atomic<bool> observing;
-  std::atomic<std::int32_t>
-      confined_pid;            // the process, this one or a vfork child of it, that has confined itself; 0: none
-  std::atomic<bool> foreign;   // of another pid namespace: never observed, and nothing is wrong with it
+  // The process that has restricted its system calls by seccomp: this one or a vfork child of it; 0: none.
+  std::atomic<std::int32_t> confined_pid;
+  std::atomic<bool> foreign;   // in another pid namespace: never observed, and not reported as a fault
   std::atomic<bool> quiesced;  // about to exec: no new samples
-  // The library was brought into a process that ran already (session/injected.cpp), and will leave it alone again: the
-  // state of single threads (masks, alternate stacks) and the state that other programs inherit stay unchanged.
+  // The library was injected into a running process (session/injected.cpp), and will detach. So it changes neither the
+  // state of threads (masks, alternate stacks) nor what child programs inherit.
   bool injected = false;
-  profile::SessionConfig config;   // copied out: the other side may be corrupt
-  profile::MemorySampling memory;  // as well
+  profile::SessionConfig config;   // a copy: the recorder could overwrite the arena's
+  profile::MemorySampling memory;  // a copy, too
   watch_policy::Budget budget;
 };
 

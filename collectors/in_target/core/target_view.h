@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "base/registers.h"
-#include "collectors/in_target/access/finder.h"
+#include "collectors/access/finder.h"
 #include "collectors/in_target/core/thread_state.h"
 
 namespace crosstalk::in_target {

@@ -4,11 +4,11 @@
 #include <array>
 #include <atomic>
 
-#include "collectors/in_target/access/lookahead.h"
+#include "collectors/access/checked_table.h"
+#include "collectors/access/lookahead.h"
 #include "collectors/in_target/core/record_writer.h"
 #include "collectors/in_target/core/runtime.h"
 #include "collectors/in_target/core/target_view.h"
-#include "collectors/in_target/sys/checked_table.h"
 #include "collectors/in_target/sys/system_calls.h"
 #include "collectors/in_target/sys/try_lock.h"
 #include "profile/branch_trace.h"

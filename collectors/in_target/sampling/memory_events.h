@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <span>
 
-#include "collectors/in_target/access/finder.h"
+#include "collectors/access/finder.h"
 #include "collectors/in_target/core/thread_state.h"
 #include "collectors/memory_samples/measured_access.h"
 #include "collectors/observation.h"

@@ -6,7 +6,7 @@
 
 #include <cstring>
 
-#include "collectors/in_target/access/code_reader.h"
+#include "collectors/access/code_reader.h"
 #include "collectors/in_target/core/runtime.h"
 #include "collectors/in_target/sys/system_calls.h"
 #include "collectors/memory_samples/perf_records.h"

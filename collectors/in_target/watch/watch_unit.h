@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// The watchpoint unit: watches a line in all threads of the process and records the threads that access it in turn.
+// The watchpoint unit: watches a line in the threads of the process that can be armed, and records which
+// threads access it, in the order of their accesses.
 //
 // The watch policy (collectors/watch_policy/) decides which samples begin a watch, on which words and for how long, and
 // which threads are armed in which mode after a trap. This unit carries out its decisions.
 //
-// While any data breakpoint is enabled, x86 processors copy without their fast strings: `rep movs` and `rep stos`, and
-// so memcpy(), the kernel's copies and its clearing of pages, are about four times slower. So an unknown line is mostly
-// watched briefly, and an alarm ends that watch if the next sample would come too late.
+// While any data breakpoint is enabled, `rep movs` and `rep stos` (memcpy(), the kernel's copies, its clearing of
+// pages) run about four times slower. So a line without suspicion usually gets a brief watch. An alarm ends it if the
+// next sample would come too late.
 //
 // Processes that share a line's memory watch it together, and the progress is common (cross_process_state.h). The
-// thread that opens the watch arms threads of the other processes, too (remote_events.h). Such a process joins when one
-// of its threads traps or is sampled, and then arms those of its threads that the opener has not armed.
+// thread that opens the watch arms threads of the other processes, too (remote_events.h). Another process
+// joins the watch at the next trap or sample of one of its threads. It then arms its threads that the opener left out.
 //
-// Signal-safe. A slot's structure is changed under a try-lock: a thread that does not get it goes on without.
+// Signal-safe. A slot changes under a try-lock. A thread that fails to get it after some tries leaves the change out.
 #pragma once
 
 #include <atomic>
@@ -49,13 +50,13 @@ class WatchUnit {
   void forget();
   [[nodiscard]] bool usable() const { return plan().slots > 0; }
 
-  /// Makes the calling thread watched from now on, if possible; keeps its events open or not, as it has decided
-  /// (ThreadState::keeps_events). Called at each sample; costs nothing while nothing changes.
+  /// Prepares the calling thread for being armed, and keeps its events open if ThreadState::keeps_events. Called at
+  /// each sample if there are other threads or shared memory; costs nothing while nothing changes.
   void attend(ThreadState& self);
-  /// Makes the calling thread, which may end before its first sample, watched at once, if all the registers that it
-  /// would ask for are known to be free.
+  /// Does the same at once for a calling thread that may end before its first sample, if another thread got all
+  /// registers.
   void expect(ThreadState& self);
-  /// Opens a watch for a sample if a slot is free; true when it did.
+  /// Opens a watch for a sample, if a slot and descriptors are free. True if it did.
   bool open(ThreadState& self, const WatchRequest& request, std::uint64_t now_ns);
   /// True if there is a slot for such a request of the calling thread now.
   [[nodiscard]] bool has_room(const ThreadState& self, bool suspected, std::uint64_t now_ns) const;
@@ -63,29 +64,31 @@ class WatchUnit {
   bool trapped(ThreadState& self, std::uint32_t event, std::uint64_t address, const Registers& registers,
                std::uint64_t flags, std::uint64_t now_ns);
   /// Handles a watchpoint of `self` that fired while the signal was blocked: in our own handler, or in the target's.
-  /// Its registers are lost; the event is switched off until the watch is next set up, so that it does not repeat.
+  /// The registers of that access are unknown. The event is disabled until it is next armed, so that it does not
+  /// repeat.
   void trapped_in_handler(ThreadState& self, std::uint32_t event);
-  /// Closes watches that have been open for longer than the horizon; true if there was one.
+  /// Closes watches that are past their deadlines (the horizon, a brief one, or one that a first visitor extended).
+  /// True if there was one.
   bool expire(ThreadState& self, std::uint64_t now_ns);
-  /// Looks at the watches that other processes have opened or have their part in: joins them, moves the watchpoints of
-  /// `self`, leaves those that are over. At each sample; costs nothing in a program that shares no memory.
+  /// Looks at the watches that other processes opened or joined: joins them, moves the watchpoints of `self`, leaves
+  /// those that are over. At each sample; costs nothing in a program that shares no memory.
   void follow(ThreadState& self, std::uint64_t now_ns);
-  /// Closes the events of a thread, which are opened again when they are needed, under other numbers.
+  /// Closes the events of a thread. They are opened again when they are needed, with other descriptor numbers.
   static void renew_events(ThreadState& thread);
-  /// Does the same for watches that this process has opened on threads of others.
+  /// Does the same for our events on threads of other processes.
   void renew_remote_events();
-  /// The threads of this process must not be armed by others from now on (until readmit()).
+  /// Forbids other processes to arm our threads, until readmit().
   static void withdraw();
   static void readmit();
-  /// The alarm of `self` has rung: closes its brief watch.
+  /// The alarm of `self` has rung: closes the watches that are past their deadlines.
   void alarmed(ThreadState& self, std::uint64_t now_ns);
   /// Rests: closes the events that threads keep open, except those of watches that are still open.
   void rest();
   /// Closes everything (end of the session).
   void close_all(ThreadState& self, profile::CloseReason reason);
-  /// A thread ends: it is no longer watched.
+  /// A thread ends: forgets it.
   void leave(ThreadState& self);
-  /// Watches that there can be at a time.
+  /// The number of watches that can be open together.
   [[nodiscard]] std::uint32_t slots() const { return plan().slots; }
   /// Returns the running mean of a watch's cost, nanoseconds.
   [[nodiscard]] std::uint64_t mean_cost_ns() const { return mean_cost_ns_.load(std::memory_order_relaxed); }
@@ -104,14 +107,15 @@ class WatchUnit {
     std::atomic<std::uint32_t> lock;
     std::atomic<std::uint32_t> watch;  // id; 0: idle
     std::atomic<std::uint64_t> cost_ns;
-    std::atomic<std::uint64_t> interrupted_ns;  // of it, what others lost while their watchpoints were moved
+    std::atomic<std::uint64_t>
+        interrupted_ns;  // what others lost while their watchpoints were moved; added to cost_ns at the end
     std::atomic<bool> suspected;
-    WatchProgress own;              // unless processes watch together
-    SharedWatch* shared = nullptr;  // they do
+    WatchProgress own;              // of a watch of this process alone
+    SharedWatch* shared = nullptr;  // of a common watch; else null
     SharedLine identity;
     std::uint64_t line = 0, opened_ns = 0;
     watch_policy::WordChoice choice;
-    profile::LineState state;  // before anybody could be seen
+    profile::LineState state;  // read before threads are armed
     bool has_state = false;
   };
 

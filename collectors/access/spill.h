@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Accesses that are rarely what anybody looks for: a thread's own stack by its own registers, fixed jump slots.
+#pragma once
+
+#include <cstdint>
+
+#include "collectors/access/decoded_instruction.h"
+#include "collectors/access/emulator.h"
+
+namespace crosstalk::in_target {
+
+/// True if the memory operand is relative to rsp, or to an rbp that serves as a frame pointer: it lies in the red zone
+/// below rsp, in deeper calls' frames, or in a megabyte of frames above.
+inline bool is_spill(const DecodedInstruction& instruction, Value address, std::uint64_t stack_pointer) {
+  constexpr std::uint64_t below = 64 * 1024;
+  constexpr std::uint64_t above = 1024 * 1024;
+  if (instruction.has(trait_fs)) {
+    return false;
+  }
+  if (instruction.base == static_cast<std::uint8_t>(Register::rsp)) {
+    return true;
+  }
+  return instruction.base == static_cast<std::uint8_t>(Register::rbp) && address.known &&
+         address.bits - (stack_pointer - below) < below + above;
+}
+
+/// A jump or call through a word at a fixed place, as a linkage table has them: written once, then only read.
+inline bool is_fixed_jump(const DecodedInstruction& instruction) {
+  return (instruction.operation == Operation::jump || instruction.operation == Operation::call) &&
+         instruction.base == rip_register && instruction.index == no_register;
+}
+
+}  // namespace crosstalk::in_target
