@@ -166,23 +166,25 @@ std::string advice_for(const ObjectRow& object, const ObjectExchange& exchange) 
     case SharingKind::shared_counter:
       return "Count in a counter per thread, and add them up when the sum is read; padding alone saves nothing.";
     case SharingKind::fetch_add:
-      return "Each thread takes the value that was there (fetch-and-add): where it stands for work to do, take several "
-             "at a time; where it is not needed, count in a counter per thread. Padding alone saves nothing.";
+      return "Threads draw numbers from it (fetch-and-add). If a number stands for work to do, draw several at a time; "
+             "if "
+             "nobody uses the number, count in a counter per thread. Padding alone saves nothing.";
     case SharingKind::lock:
       return "Take it less often, hold it shorter, or divide what it protects; padding alone saves nothing.";
     case SharingKind::barrier:
-      return "Threads wait here for each other: make the phases longer, or their work more even.";
+      return "Threads wait here for each other: make the phases longer, or divide the work more evenly.";
     case SharingKind::condition:
       return "Threads wake each other here: hand over more at a time.";
     case SharingKind::spin:
-      return "It waits for what the other thread does before it stores: look there. Padding saves nothing.";
+      return "This thread waits until another one stores: shorten what that one does before. Padding saves nothing.";
     case SharingKind::queue:
-      return "Let each side keep a copy of the other's index and look again only when the copy says full or empty, and "
-             "give each side its own 64-byte line.";
+      return "Let each side keep a copy of the other's index, and read the index again only if the copy says full or "
+             "empty. "
+             "Give each side its own 64-byte line.";
     case SharingKind::reference_count:
       return "Let each thread hold one reference for longer, or pass the object by plain reference.";
     case SharingKind::runtime:
-      return "Call it less often: it is the library's own data that moves.";
+      return "Call it less often: the moving line holds the library's own data.";
   }
   return {};
 }
@@ -204,20 +206,20 @@ std::string gain_in_words(const ObjectRow& object, const ObjectExchange& exchang
   }
   if (on_one_processor(object)) {
     return "Their threads were on one processor when this was seen, so no cache line had to move: padding saves "
-           "nothing. What doing it less often saves besides (switches, wakes, locks) is not estimated.";
+           "nothing. Fewer such exchanges may save more (switches, wakes, locks); that is not estimated.";
   }
   const std::string their = exchange.threads.size() == 1 ? "its" : "their";
   const Interval share{gain.gain_ci95->low / cpu_s, gain.gain_ci95->high / cpu_s};
   const std::string amount = percent_range(gain.gain_s ? share : Interval{0, share.high}) + " of " + their + " time";
-  const std::string unknown = "how much is not known, because how often the line is accessed is not.";
+  const std::string unknown = "how much is not known, because the number of accesses to the line is unknown.";
   if (object.sharing.kind == SharingKind::false_sharing) {
     if (share.high < next_to_nothing) {
       return "Little is gained by it: " + amount + ".";
     }
     return "That saves " + amount + (gain.gain_s ? "." : "; " + unknown);
   }
-  const std::string rest = only_waits(object.sharing.kind) ? "what the waiting itself takes comes on top."
-                                                           : "what the operations themselves take comes on top.";
+  const std::string rest =
+      only_waits(object.sharing.kind) ? "the waiting itself comes on top." : "the operations themselves come on top.";
   if (share.high < next_to_nothing) {
     return "Moving the line alone takes next to none of " + their + " time; " + rest;
   }

@@ -116,8 +116,8 @@ std::string what_within(ObjectRow object, const SyncPair& within) {
 }
 
 constexpr const char* condition_advice =
-    "Each hand-over moves both and wakes a thread: hand over more at a time, and notify after the lock is released, "
-    "only where somebody waits.";
+    "Each hand-over moves both and wakes a thread: hand over more at a time, notify after the lock is released, and "
+    "only if a thread waits.";
 
 struct Concerned {
   double cpu_s = 0;

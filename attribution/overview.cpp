@@ -174,8 +174,8 @@ void warn_of_waits(const profile::Session& session, std::vector<Warning>& out) {
   }
   out.push_back(
       {"overloaded", "threads waited for a processor " + percent(waited_s / ready_s) +
-                         " of the time in which they could have run: shares and seconds here are of CPU time, which "
-                         "holds none of that"});
+                         " of the time in which they could have run: shares and seconds are of CPU time, which "
+                         "excludes that wait"});
 }
 
 /// Warns in one line for all files: a recording of another machine names dozens that are missing here.
@@ -335,8 +335,8 @@ std::vector<Warning> warnings_of(const profile::Session& session, std::span<cons
   });
   if (!communication.cells.empty() && !counted && session.source == "clock") {
     result.push_back({"no_counts_without_pmu",
-                      "what communication costs is known, how often it happens is not: a clock's samples tell it for "
-                      "regular exchanges only; count_unknown in the JSON report says why"});
+                      "the cost of communication is known, its number is not: samples of a clock give it for regular "
+                      "exchanges only; count_unknown in the JSON report says why"});
   }
   warn_of_defects(defects, sampling, result);
   return result;

@@ -317,7 +317,8 @@ void RecordDecoder::evict(std::uint64_t now_ns) {
       in_use.insert(slot.executed_by->value);
     }
   }
-  for (const ProcessId gone : processes_table_.evict(now_ns > memory_ns ? now_ns - memory_ns : 0, in_use)) {
+  for (const ProcessId gone :
+       processes_table_.evict(now_ns > remember_ended_ns ? now_ns - remember_ended_ns : 0, in_use)) {
     modules_.forget(gone);
     carried_.erase(gone.value);
   }

@@ -80,7 +80,7 @@ class RecordDecoder {
 
   static constexpr std::uint64_t patience_ns = 5'000'000'000;
   /// Records of a process, or of its children about it, arrive within this time of its end.
-  static constexpr std::uint64_t memory_ns = 5'000'000'000;
+  static constexpr std::uint64_t remember_ended_ns = 5'000'000'000;
 
  private:
   struct Slot {

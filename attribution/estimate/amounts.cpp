@@ -446,7 +446,7 @@ void add_invalidation(const SeenInvalidation& seen, Cells& cells) {
   Cell& cell = cells[key];
   cell.producer = key.first;
   cell.consumer = key.second;
-  Amount& amount = seen.store.bytes.overlaps(seen.read.bytes) ? cell.true_sharing : cell.false_sharing;
+  Amount& amount = is_true_sharing(seen.store, seen.read) ? cell.true_sharing : cell.false_sharing;
   amount.detections += seen.weight;
   ++amount.seen;
 }

@@ -81,7 +81,7 @@ void expect_successor(const Evidence& evidence, std::uint32_t watch, Estimate& o
   if (last != evidence.accesses.rend() && evidence.watch != nullptr) {
     AccessPoint sampled = sampled_access(*evidence.watch);
     sampled.sampled = true;
-    append(evidence, watch, {*last, sampled, last->bytes.overlaps(sampled.bytes), last->weight()},
+    append(evidence, watch, {*last, sampled, is_true_sharing(*last, sampled), last->weight()},
            evidence.weight * storer_weight(evidence) * last->weight(), out);
   }
 }
@@ -156,7 +156,7 @@ void charge_board(const Evidence& evidence, std::uint32_t watch, Estimate& out) 
   }
   const AccessPoint sampled = sampled_access(*evidence.watch);
   for (const auto& [thread, point] : observers(evidence)) {
-    append(evidence, watch, {sampled, *point, point->bytes.overlaps(sampled.bytes), 1}, evidence.weight, out);
+    append(evidence, watch, {sampled, *point, is_true_sharing(sampled, *point), 1}, evidence.weight, out);
   }
 }
 
@@ -169,8 +169,7 @@ void charge_board_weighted(const Evidence& evidence, std::uint32_t watch, Estima
   const double armed = std::clamp(static_cast<double>(evidence.watch->armed), 1.0, others);
   for (const auto& [thread, point] : observers(evidence)) {
     const double weight = weight_of(evidence, *point) * others / armed;
-    append(evidence, watch, {sampled, *point, point->bytes.overlaps(sampled.bytes), weight}, evidence.weight * weight,
-           out);
+    append(evidence, watch, {sampled, *point, is_true_sharing(sampled, *point), weight}, evidence.weight * weight, out);
   }
 }
 
@@ -181,8 +180,7 @@ void charge_next_access(const Evidence& evidence, std::uint32_t watch, Estimate&
   if (const AccessPoint* next = next_partner(evidence, [](const AccessPoint&) { return true; })) {
     const AccessPoint sampled = sampled_access(*evidence.watch);
     const double weight = weight_of(evidence, *next);
-    append(evidence, watch, {sampled, *next, next->bytes.overlaps(sampled.bytes), weight}, evidence.weight * weight,
-           out);
+    append(evidence, watch, {sampled, *next, is_true_sharing(sampled, *next), weight}, evidence.weight * weight, out);
   }
 }
 
@@ -194,8 +192,7 @@ void charge_next_store(const Evidence& evidence, std::uint32_t watch, Estimate& 
   if (const AccessPoint* next = next_partner(evidence, stored)) {
     const AccessPoint sampled = sampled_access(*evidence.watch);
     const double weight = weight_of(evidence, *next);
-    append(evidence, watch, {*next, sampled, next->bytes.overlaps(sampled.bytes), weight}, evidence.weight * weight,
-           out);
+    append(evidence, watch, {*next, sampled, is_true_sharing(*next, sampled), weight}, evidence.weight * weight, out);
   }
 }
 

@@ -382,8 +382,7 @@ void expect_return(const profile::WatchRow& watch, const Teller& teller, Ownersh
       changed = static_cast<WordMask>(changed & ~(1U << word));
     }
   }
-  timeline.communications.push_back(
-      {*store, sampled, store->bytes.overlaps(sampled.bytes), store->weight(), 1, changed});
+  timeline.communications.push_back({*store, sampled, is_true_sharing(*store, sampled), store->weight(), 1, changed});
 }
 
 }  // namespace

@@ -61,7 +61,7 @@ OwnershipTimeline tell(const profile::WatchRow& watch, LineBytes changed, double
     store.kind = known_to_store ? store.kind : AccessKind::load_store;
     const double share = use->samples / samples;
     timeline.accesses.push_back(store);
-    const bool true_sharing = same_bytes && (store.bytes.overlaps(consumer.bytes) || !known_to_store);
+    const bool true_sharing = same_bytes && (is_true_sharing(store, consumer) || !known_to_store);
     timeline.communications.push_back({store, consumer, true_sharing, weight * share, share});
   }
   if (users.empty()) {

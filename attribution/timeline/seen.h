@@ -29,6 +29,11 @@ struct AccessPoint {
 };
 static_assert(sizeof(AccessPoint) == 48);  // a profile may have millions
 
+/// The rule that tells true sharing from false: the access takes a byte that the store wrote.
+[[nodiscard]] inline bool is_true_sharing(const AccessPoint& store, const AccessPoint& access) {
+  return store.bytes.overlaps(access.bytes);
+}
+
 /// The last value of a load that a thread repeats until another thread stores.
 struct LoadedValue {
   std::uint64_t value = 0;

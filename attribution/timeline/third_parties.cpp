@@ -287,7 +287,7 @@ class ProducerSearch {
     other.producer.time_ns = seen.consumer.time_ns;
     other.producer.stack = {};
     other.producer.sampled = false;
-    other.true_sharing = store.bytes.overlaps(seen.consumer.bytes);
+    other.true_sharing = is_true_sharing(store, seen.consumer);
     add(timeline, other, share);
   }
 

@@ -87,9 +87,9 @@ Result<Parsed<CalibrateRequest>> parse_calibrate(const Arguments& arguments) {
   CalibrateRequest request;
   app.add_option("-o,--output", request.output, "File to write [$XDG_CONFIG_HOME/crosstalk/machine.json]")
       ->type_name("FILE");
-  app.add_flag("--json", request.json, "Show the file's text instead of tables");
-  app.add_flag("--quick", request.quick, "Fewer and briefer tries, half a minute at most: figures are less sure");
-  app.add_flag("-q,--quiet", request.quiet, "Show no tables and say nothing but errors");
+  app.add_flag("--json", request.json, "Print the file's text instead of tables");
+  app.add_flag("--quick", request.quick, "Measure for half a minute at most; figures are less certain");
+  app.add_flag("-q,--quiet", request.quiet, "Print only errors");
   const auto outcome = parse(app, arguments);
   if (!outcome) {
     return tl::unexpected<Error>(outcome.error());

@@ -45,7 +45,7 @@ std::string method_in_words(const MethodChoice& method) {
       return "Communication is seen by watchpoints, as " + method.why + ".";
     case profile::Method::probe:
       return "Communication is seen by probes of lines, as " + method.why +
-             ". They see who changes a value, but neither how often nor stores that change none.";
+             ". They show which threads change a value, but neither how often they do nor stores of the same value.";
     case profile::Method::none:
       break;
   }

@@ -44,8 +44,8 @@ Result<Parsed<ImportRequest>> parse_import(const Arguments& arguments) {
   app.add_option("FILE", request.input, "What perf has written, perf.data mostly")->required();
   app.add_option("-o,--output", request.output, "Profile to write; %p %h %t are expanded [crosstalk.db]")
       ->type_name("FILE");
-  app.add_flag("-q,--quiet", request.quiet, "Say nothing but errors");
-  app.add_flag("-v,--verbose", request.verbosity, "Say what is done, on standard error")
+  app.add_flag("-q,--quiet", request.quiet, "Print only errors");
+  app.add_flag("-v,--verbose", request.verbosity, "Print progress details on standard error")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   const auto outcome = parse(app, arguments);
   if (!outcome) {

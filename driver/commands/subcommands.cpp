@@ -21,20 +21,20 @@ struct Subcommand {
 };
 
 constexpr std::array<Subcommand, 7> subcommands = {{
-    {"record", "run a command under observation and write a profile", run_record},
+    {"record", "run a command, or attach to processes, and write a profile", run_record},
     {"report", "show a profile as text, JSON or CSV", run_report},
-    {"import", "make a profile of a recording that perf has written", run_import},
-    {"diff", "compare two profiles: what became better or worse", run_diff},
-    {"roofline", "how far loops are from what the machine can do: text or a picture", run_roofline},
-    {"calibrate", "measure what this machine can do, for reports to compare with", run_calibrate},
-    {"doctor", "what this machine gives an observer, and what would give more", run_doctor},
+    {"import", "make a profile from a recording of perf", run_import},
+    {"diff", "compare two profiles, before and after a change", run_diff},
+    {"roofline", "compare loops with the limits of the machine", run_roofline},
+    {"calibrate", "measure the peaks of this machine, for reports and rooflines", run_calibrate},
+    {"doctor", "show what can be observed here, and how to allow more", run_doctor},
 }};
 
 std::string help() {
   std::string text =
       "crosstalk shows which threads of a program communicate through which cache lines, whether the\n"
       "sharing is true or false, in which source lines and variables, and what it costs. It samples, so\n"
-      "the program runs at nearly full speed, needs no rebuild, and no hardware counters.\n"
+      "the program runs at nearly full speed. It needs no rebuild and no hardware counters.\n"
       "\n"
       "Usage: crosstalk SUBCOMMAND [OPTION]... [ARGUMENT]...\n"
       "\n"
@@ -46,14 +46,14 @@ std::string help() {
   text +=
       "\n"
       "Options:\n"
-      "  -h, --help     show this help; crosstalk SUBCOMMAND --help, or help SUBCOMMAND: a subcommand's\n"
+      "  -h, --help     show this help; crosstalk SUBCOMMAND --help shows a subcommand's\n"
       "  --version      show the version\n"
       "\n"
       "Begin with:\n"
       "  crosstalk record ./program arguments     writes crosstalk.db\n"
       "  crosstalk report                         shows it\n"
       "\n"
-      "Build the program with -g, and the report names source lines and struct fields.\n"
+      "Build the program with -g: then the report names source lines and struct fields.\n"
       "More: man crosstalk\n";
   return text;
 }

@@ -44,15 +44,17 @@ struct Texts : ViewTexts {
 void add_options(CLI::App& app, DiffRequest& request, Texts& texts) {
   app.add_option("A", request.before, "Profile before the change")->required();
   app.add_option("B", request.after, "Profile after it")->required();
-  app.add_option("--fail-if", texts.conditions, "Exit with 1 when this holds, see below; may be given again")
+  app.add_option("--fail-if", texts.conditions, "Exit with 1 if this condition holds, see below; repeatable")
       ->type_name("CONDITION")
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  app.add_option("--min-cost", texts.least_cost, "Leave out rows that cost less in both: 10ms, 1% (of CPU time) [0]")
+  app.add_option("--min-cost", texts.least_cost,
+                 "Hide rows that cost less in both profiles: 10ms, 1% (of CPU time) [0]")
       ->type_name("COST");
-  app.add_option("--unit", texts.unit, "Compare: seconds, share (of CPU time), auto: as the profiles allow [auto]")
+  app.add_option("--unit", texts.unit,
+                 "Unit of comparison: seconds, share (of CPU time), auto (by the profiles) [auto]")
       ->type_name("UNIT");
-  app.add_option("--run-to-run", texts.run_to_run, "Percent by which runs of one program differ anyway [15]")
+  app.add_option("--run-to-run", texts.run_to_run, "Difference between two runs of one program, % [15]")
       ->type_name("PCT");
   add_format_option(app, texts);
   add_view_options(app, texts, request.sysroot, request.verbosity);
@@ -107,7 +109,7 @@ Result<void> judge(const Texts& texts, DiffRequest& request) {
 
 Result<Parsed<DiffRequest>> parse_diff(const Arguments& arguments) {
   CLI::App app(
-      "Compares two profiles, before and after a change: what became better or worse, in which\n"
+      "Compares two profiles, before and after a change. Names what became better or worse, in which\n"
       "objects, source lines, threads and loops, and how sure that is.\n",
       "crosstalk diff");
   describe(app, "crosstalk diff [OPTION]... A B", diff_examples);

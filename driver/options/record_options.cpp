@@ -64,10 +64,10 @@ struct RecordTexts {
 
 constexpr const char* record_examples =
     "Examples:\n"
-    "  crosstalk record ./server --port 8080       then: crosstalk report\n"
+    "  crosstalk record ./server --port 8080       then run: crosstalk report\n"
     "  crosstalk record -o runs/%h-%p.db -- ./solver -n 8\n"
     "  crosstalk record --period 1ms --budget 5 ./short-run\n"
-    "  crosstalk record -p 4711,4712 --duration 10 running processes, from outside\n"
+    "  crosstalk record -p 4711,4712 --duration 10 observes running processes from outside\n"
     "\n"
     "The exit status is the command's own (128+N when signal N ended it), 127 when it was not found,\n"
     "126 when it cannot be executed, 125 when crosstalk refused before it started.\n"
@@ -81,61 +81,60 @@ std::string refuse_negative(const std::string& text) {
 /// Adds the options for attaching to processes and watching from outside.
 void add_outside_options(CLI::App& app, RecordRequest& request, RecordTexts& texts) {
   app.add_option("-p,--pid", texts.pids,
-                 "Attach to these running processes instead, from outside: nothing of them is changed")
+                 "Observe these running processes from outside; crosstalk changes nothing in them")
       ->type_name("PID[,PID...]");
-  app.add_flag("--children", texts.children, "With -p: observe the processes that they have started, and start, too");
-  app.add_option("--delay", texts.delay, "Observe nothing in the first so many seconds; a command from outside then")
+  app.add_flag("--children", texts.children, "With -p: also observe their child processes, now and later");
+  app.add_option("--delay", texts.delay, "Wait S seconds before observing; a command is then observed from outside")
       ->type_name("S");
-  app.add_flag("--observer", request.observer, "Watch the command from outside: nothing is preloaded into it");
+  app.add_flag("--observer", request.observer, "Observe the command from outside; preload nothing into it");
   app.add_flag("--inject", texts.inject,
-               "With -p: bring the collector into the process: heap blocks and lookaheads, too");
-  app.add_option("--duration", texts.seconds, "With -p: leave the processes after so many seconds [when they end]")
-      ->type_name("S");
+               "With -p: load the collector into the process, for names of heap blocks and lookahead");
+  app.add_option("--duration", texts.seconds, "With -p: detach after S seconds [when they end]")->type_name("S");
 }
 
 void add_options(CLI::App& app, RecordRequest& request, RecordTexts& texts) {
   app.add_option("-o,--output", request.output,
                  "Profile to write; %p process id, %h host, %t time, %% percent sign [crosstalk.db]")
       ->type_name("FILE");
-  app.add_flag("-q,--quiet", request.quiet, "Say nothing but errors; warnings are in the profile");
-  app.add_flag("-v,--verbose", request.verbosity, "Say what is done, on standard error")
+  app.add_flag("-q,--quiet", request.quiet, "Print only errors; the profile has the warnings");
+  app.add_flag("-v,--verbose", request.verbosity, "Print progress details on standard error")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   app.add_option("--source", texts.source, "Source of samples: auto, clock, pebs, ibs, ibs-kmod [auto]")
       ->type_name("SOURCE");
   app.add_option("--event", texts.events,
-                 "Event: task-clock (perf), thread-timer (POSIX), one of libpfm4's, or UNIT/TERMS/ [by itself]")
+                 "Event to sample: task-clock (perf), thread-timer (POSIX), a libpfm4 name, or UNIT/TERMS/ [by source]")
       ->type_name("EVENT")
       ->expected(1)
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  app.add_option("--counters", texts.counters,
-                 "Hardware counters to read from outside: auto, on, off, or a list of quantities or events [auto]")
+  app.add_option(
+         "--counters", texts.counters,
+         "Hardware counters to read: auto, on, off, or a list of quantities or events; not inside a target [auto]")
       ->type_name("WHICH");
   app.add_option("--period", texts.period, "Thread CPU time between two samples, in ns, us, ms or s [4ms]")
       ->type_name("N");
-  app.add_option("--budget", texts.budget_percent, "Most that observing may cost, in % of thread CPU time [3]")
+  app.add_option("--budget", texts.budget_percent, "Upper limit of the overhead, in % of the threads' CPU time [3]")
       ->type_name("PCT");
   app.add_option(
          "--method", texts.method,
-         "How communication is seen: by watchpoints, by probes of lines, or what works: auto, watch, probe [auto]")
+         "Mechanism to see communication: watch (watchpoints), probe (line probes), auto (the one that works) [auto]")
       ->type_name("METHOD");
-  app.add_option("--partner", texts.partner, "Which samples begin a watch: auto, board, next-access, next-store [auto]")
+  app.add_option("--partner", texts.partner, "Samples that begin a watch: auto, board, next-access, next-store [auto]")
       ->type_name("PARTNER");
   app.add_option("--watchpoints", request.config.watchpoints, "Debug registers to use at most, 0 to 4 [4]")
       ->type_name("N");
   app.add_option("--board-slots", request.config.board_slots,
-                 "Lines that the bulletin board remembers, a power of two, 16 to 16384 [4096]")
+                 "Number of lines on the bulletin board, a power of two from 16 to 16384 [4096]")
       ->type_name("N");
-  app.add_flag("--no-children", texts.no_children, "Leave processes that the command starts alone");
-  app.add_flag("--no-lookahead", texts.no_lookahead,
-               "Do not follow threads ahead of their samples: fewer rates of loops");
+  app.add_flag("--no-children", texts.no_children, "Do not observe child processes of the command");
+  app.add_flag("--no-lookahead", texts.no_lookahead, "Do not interpret code ahead of samples; fewer loops have rates");
   app.add_flag("--waits", texts.waits,
                "Measure how long threads wait for each other: locks, barriers, conditions, OpenMP");
-  app.add_option("--seed", request.config.seed, "Seed of all random choices; 0: another each time [0]")
+  app.add_option("--seed", request.config.seed, "Seed of all random choices; 0: a new one each time [0]")
       ->type_name("N")
       ->check(refuse_negative, "");
   app.add_option("--heap-threshold", request.config.heap_threshold,
-                 "Leave heap blocks of fewer bytes unnamed; 0: as the budget demands [0]")
+                 "Smallest heap block to name, in bytes; 0: as the budget allows [0]")
       ->type_name("BYTES")
       ->check(refuse_negative, "");
   add_outside_options(app, request, texts);

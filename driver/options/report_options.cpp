@@ -17,16 +17,16 @@ namespace {
 
 constexpr const char* report_examples =
     "Examples:\n"
-    "  crosstalk report                        what a person reads first\n"
+    "  crosstalk report                        the summary\n"
     "  crosstalk report --view objects run.db  variables, and which thread touches which bytes\n"
     "  crosstalk report --format json | jq '.communication.cells'\n"
     "  crosstalk report --view matrix --by core --format csv > cores.csv\n"
     "  crosstalk report --view memory           load latencies, data sources and shared lines, by a PMU's samples\n"
-    "  crosstalk report --view source counters.cpp:41   what the lines around that one cost\n"
-    "  crosstalk report --view asm bump         what the instructions of a function cost\n"
-    "  crosstalk report --format svg > busy.svg   how busy loops keep the machine's units, to look at and to print\n"
-    "  crosstalk report --thread 'worker*' --min-cost 1%   what costs these threads much\n"
-    "  crosstalk report --view threads --by name   threads whose names differ in a number together\n"
+    "  crosstalk report --view source counters.cpp:41   cost of the lines around this one\n"
+    "  crosstalk report --view asm bump         cost of a function's instructions\n"
+    "  crosstalk report --format svg > busy.svg   a picture of how busy loops keep the machine's units\n"
+    "  crosstalk report --thread 'worker*' --min-cost 1%   costs of at least 1 % in these threads\n"
+    "  crosstalk report --view threads --by name   groups of threads whose names differ in a number only\n"
     "\n"
     "The exit status is 0, 1 when the profile cannot be read, 125 for a bad command line.\n"
     "More: man crosstalk-report\n";
@@ -49,7 +49,7 @@ struct ReportTexts : ViewTexts {
 
 /// Returns the examples, then one line for each estimator.
 std::string footer() {
-  std::string text = std::string(report_examples) + "\nEstimators (automatic is the first of them):\n";
+  std::string text = std::string(report_examples) + "\nEstimators (automatic uses the first):\n";
   constexpr std::size_t column = 18;
   for (const attribution::Estimator& estimator : attribution::estimators()) {
     std::string name = "  " + std::string(estimator.name);
@@ -61,24 +61,27 @@ std::string footer() {
 
 void add_options(CLI::App& app, ReportRequest& request, ReportTexts& texts) {
   app.add_option("-i,--input", texts.input, "Profile to read [crosstalk.db]")->type_name("FILE");
-  app.add_option("FILE", texts.positional, "The same, without -i");
-  app.add_option(
-         "--view", texts.view,
-         "One part: summary, matrix, lines, objects, loops, busy, memory, threads, regions, source [FILE[:LINE]], asm "
-         "[FILE[:LINE]|FUNCTION] [summary]")
+  app.add_option("FILE", texts.positional, "Profile to read, like -i");
+  app.add_option("--view", texts.view,
+                 "Part to show: summary, matrix, lines, objects, loops, busy, memory, threads, regions, source "
+                 "[FILE[:LINE]], asm "
+                 "[FILE[:LINE]|FUNCTION] [summary]")
       ->type_name("VIEW");
-  app.add_option("--by", texts.by, "Matrix and threads by: thread, name, process, start-routine, core, socket [thread]")
+  app.add_option("--by", texts.by,
+                 "Group the matrix and the threads by thread, name, process, start-routine, core, socket [thread]")
       ->type_name("WHAT");
-  app.add_option("--thread", request.filter.thread, "Only what this thread takes part in: index, name or pattern")
+  app.add_option("--thread", request.filter.thread,
+                 "Show only communication and time of this thread: index, name or pattern")
       ->type_name("T");
-  app.add_option("--object", request.filter.object, "Only this variable or block: name or pattern")->type_name("O");
-  app.add_option("--module", request.filter.module, "Only this program file's or library's code: name or pattern")
+  app.add_option("--object", request.filter.object, "Show only this variable or block: name or pattern")
+      ->type_name("O");
+  app.add_option("--module", request.filter.module, "Show only code of this program file or library: name or pattern")
       ->type_name("M");
-  app.add_option("--min-cost", texts.min_cost, "Only what costs this much: 0.5s, 20ms, or 5% of all CPU time")
+  app.add_option("--min-cost", texts.min_cost,
+                 "Show only rows that cost at least this: 0.5s, 20ms, or 5% of all CPU time")
       ->type_name("X");
   add_format_option(app, texts, "text, json, csv, svg (a picture, of --view busy)");
-  app.add_option("--estimator", request.estimator, "How samples become estimates, see below [automatic]")
-      ->type_name("NAME");
+  app.add_option("--estimator", request.estimator, "Method of estimation, see below [automatic]")->type_name("NAME");
   add_view_options(app, texts, request.sysroot, request.verbosity);
 }
 

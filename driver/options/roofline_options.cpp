@@ -37,15 +37,17 @@ struct Texts : ViewTexts {
 
 void add_options(CLI::App& app, RooflineRequest& request, Texts& texts) {
   app.add_option("FILE", texts.positional, "Profile to read [crosstalk.db]");
-  app.add_option("-i,--input", texts.input, "The same")->type_name("FILE");
-  app.add_option("--machine", request.machine, "Machine file to take the roofs from [the profile's, or yours]")
+  app.add_option("-i,--input", texts.input, "Profile to read, like FILE [crosstalk.db]")->type_name("FILE");
+  app.add_option("--machine", request.machine, "Machine file with the roofs [the profile's, else yours]")
       ->type_name("FILE");
-  app.add_option("--model", texts.model, "Model that verdicts follow from: carm, irm [carm]")->type_name("MODEL");
-  app.add_option("--loop", texts.loop, "Show this loop alone, by its id in the JSON report")->type_name("ID");
-  app.add_option("--against", request.against, "Show where loops were in this earlier profile, too")->type_name("FILE");
-  app.add_option("--matrix", request.matrix, "Place this sparse matrix instead, a Matrix Market file (text, json)")
+  app.add_option("--model", texts.model, "Roofline model: carm, irm [carm]")->type_name("MODEL");
+  app.add_option("--loop", texts.loop, "Show only this loop, by its id in the JSON report")->type_name("ID");
+  app.add_option("--against", request.against, "Also show the places of loops in this earlier profile")
       ->type_name("FILE");
-  app.add_option("-o,--output", request.output, "Write to this file [standard output]")->type_name("FILE");
+  app.add_option("--matrix", request.matrix,
+                 "Place this sparse matrix (Matrix Market) instead of loops; text and json only")
+      ->type_name("FILE");
+  app.add_option("-o,--output", request.output, "File to write [standard output]")->type_name("FILE");
   add_format_option(app, texts, "text, svg, json, csv");
   add_view_options(app, texts, request.sysroot, request.verbosity);
 }
@@ -95,8 +97,8 @@ Result<void> judge(const Texts& texts, RooflineRequest& request) {
 
 Result<Parsed<RooflineRequest>> parse_roofline(const Arguments& arguments) {
   CLI::App app(
-      "Shows how far loops are from what the machine can do: their floating-point operations a second\n"
-      "against the roofs of its caches, its memory and its units, and what holds each loop.\n",
+      "Compares loops with the limits of the machine: their floating-point operations per second, and\n"
+      "the roofs of caches, memory and units. Names the limit of each loop and the most that it may gain.\n",
       "crosstalk roofline");
   describe(app, "crosstalk roofline [OPTION]... [[-i] FILE]", roofline_examples);
   RooflineRequest request;

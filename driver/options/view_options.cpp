@@ -13,11 +13,10 @@ void add_format_option(CLI::App& app, ViewTexts& texts, const std::string& forms
 }
 
 void add_view_options(CLI::App& app, ViewTexts& texts, std::string& sysroot, int& verbosity) {
-  app.add_option("--sysroot", sysroot, "Look for program files and debug files under this directory first")
-      ->type_name("DIR");
+  app.add_option("--sysroot", sysroot, "Directory to search first for program files and debug files")->type_name("DIR");
   app.add_flag("--no-pager", texts.no_pager, "Do not page text on a terminal");
   app.add_option("--color", texts.color, "Colours: auto, always, never [auto]")->type_name("WHEN");
-  app.add_flag("-v,--verbose", verbosity, "Say what is done, on standard error")
+  app.add_flag("-v,--verbose", verbosity, "Print progress details on standard error")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 

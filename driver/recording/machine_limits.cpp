@@ -18,8 +18,8 @@ profile::MessageRow nothing_watched(const MethodChoice& method, const profile::W
 profile::MessageRow lines_probed(const MethodChoice& method, const collectors::Probe& probe) {
   return {"lines_probed",
           "no watchpoints (" + method.why +
-              "): lines are read twice while a thread stands still instead, which sees who changes a "
-              "value, but neither how often nor stores that change none" +
+              "): lines are read twice while a thread stands still. This shows which threads change a "
+              "value, but neither how often they do nor stores of the same value" +
               to_see_it_all(probe.watchpoints_allowed && !probe.watchpoints_inside ? "record with --observer" : "")};
 }
 

@@ -437,18 +437,18 @@ TEST(Findings, WhatGainsMostComesFirst) {
   ASSERT_GE(findings.size(), 3U);
   EXPECT_EQ(findings[0].object, "counted");
   EXPECT_EQ(findings[0].kind, "shared_counter");
-  EXPECT_NE(findings[0].sentence.find("Moving the line alone takes 10 to 18 % of their time; what the operations "
-                                      "themselves take comes on top."),
+  EXPECT_NE(findings[0].sentence.find("Moving the line alone takes 10 to 18 % of their time; the operations themselves "
+                                      "come on top."),
             std::string::npos)
       << findings[0].sentence;
   EXPECT_EQ(findings[0].sentence.find("saves 1"), std::string::npos) << "no limit of what the advice saves";
   EXPECT_EQ(findings[1].object, "not_known");
   EXPECT_NE(findings[1].sentence.find("takes up to 25 % of their time; how much is not known"), std::string::npos)
       << findings[1].sentence;
-  EXPECT_NE(findings[1].sentence.find("comes on top."), std::string::npos) << findings[1].sentence;
+  EXPECT_NE(findings[1].sentence.find("come on top."), std::string::npos) << findings[1].sentence;
   EXPECT_EQ(findings[2].object, "waited_for");
-  EXPECT_NE(findings[2].sentence.find("Moving the line alone takes next to none of their time; what the waiting "
-                                      "itself takes comes on top."),
+  EXPECT_NE(findings[2].sentence.find("Moving the line alone takes next to none of their time; the waiting itself "
+                                      "comes on top."),
             std::string::npos)
       << findings[2].sentence;
 }
@@ -555,7 +555,7 @@ TEST(Findings, OnOneProcessorNoLineMoves) {
   object.true_sharing.one_processor = true;
   const std::string all_of_it = findings_of(a)[0].sentence;
   EXPECT_NE(all_of_it.find("on one processor when this was seen, so no cache line had to move: padding saves nothing. "
-                           "What doing it less often saves besides (switches, wakes, locks) is not estimated."),
+                           "Fewer such exchanges may save more (switches, wakes, locks); that is not estimated."),
             std::string::npos)
       << all_of_it;
   EXPECT_EQ(all_of_it.find("0 % of their"), std::string::npos) << all_of_it;
