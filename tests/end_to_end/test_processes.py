@@ -20,10 +20,13 @@ class Processes(harness.Case):
         self.check_directions(costs, truth)
         self.assertGreater(harness.true_share(costs), 0.9, costs)
         self.assertGreater(harness.total_cost(report), 0.05 * harness.cpu_seconds(report))
-        self.assertLess(report["sampling"]["overhead"]["fraction"], max(0.05, 1.3 * budget / 100))
         self.assertEqual([entry["kind"] for entry in report["objects"]], ["shared"])
         self.assertEqual(max(report["lines"], key=lambda line: line["cost_s"])["file"].rsplit("/", 1)[-1], truth["file"])
         return report, truth
+
+    def check_budget(self, report, budget=3):
+        """For `./dev verify` alone: two measured times are compared."""
+        self.assertLess(report["sampling"]["overhead"]["fraction"], max(0.05, 1.3 * budget / 100))
 
     @harness.needs_watchpoints
     def test_two_with_anonymous_memory(self):
@@ -35,7 +38,8 @@ class Processes(harness.Case):
     @harness.verify("how much was seen decides whether the matrix is close")
     @harness.needs_watchpoints
     def test_two_that_send_each_other_urgent_signals(self):
-        _, truth = self.exchange(2, "anonymous", 4, "--wake", "urgent")
+        report, truth = self.exchange(2, "anonymous", 4, "--wake", "urgent")
+        self.check_budget(report)
         self.assertGreater(min(truth["urged"]), 10, "the program's signals are its own")
 
     @harness.verify("how much was seen decides whether the matrix is close")
@@ -43,6 +47,7 @@ class Processes(harness.Case):
     def test_three_with_a_memfd_at_different_addresses(self):
         # Three that yield on two processors switch all the time: within 3 % they are watched too seldom to tell them apart.
         report, truth = self.exchange(3, "memfd", 8, budget=10)
+        self.check_budget(report, 10)
         self.assertGreater(len(set(truth["addresses"])), 1, truth["addresses"])
         entry = report["objects"][0]
         self.assertEqual(entry["name"], "memfd table")
@@ -56,12 +61,14 @@ class Processes(harness.Case):
     @harness.needs_watchpoints
     def test_two_with_a_file(self):
         report, _ = self.exchange(2, "file", 4)
+        self.check_budget(report)
         self.assertIn("/table-", report["objects"][0]["name"])
 
     @harness.verify("how much was seen decides whether the matrix is close")
     @harness.needs_watchpoints
     def test_two_with_a_segment_at_different_addresses(self):
         report, truth = self.exchange(2, "sysv", 4)
+        self.check_budget(report)
         self.assertGreater(len(set(truth["addresses"])), 1, truth["addresses"])
         entry = report["objects"][0]
         self.assertEqual(entry["name"], "System V segment 0x00000000")
