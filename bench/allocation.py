@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What recording costs programs that allocate much: bare, recorded, and recorded with all blocks listed, in turns.
+"""Measures the cost of recording programs that allocate much: bare, recorded, and recorded with all blocks listed, in turns.
 Writes docs/overhead.md."""
 
 import argparse

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What armed watchpoints cost programs that switch context and copy: bare, recorded, and recorded without watchpoints,
-in turns. Writes docs/overhead.md."""
+"""Measures the cost of armed watchpoints in programs that switch context and copy: bare, recorded, and recorded without
+watchpoints, in turns. Writes docs/overhead.md."""
 
 import argparse
 import os

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What it costs to attach to running programs from outside (record -p), the recorder's own CPU time included. Writes a
-section of docs/overhead.md."""
+"""Measures the cost of attaching to running programs from outside (record -p), the recorder's own CPU time included.
+Writes a section of docs/overhead.md."""
 
 import argparse
 import json

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What measuring waits (record --waits) costs programs that do little but wait: bare, recorded, and recorded with waits
-measured, in turns. Writes docs/overhead.md."""
+"""Measures the cost of measuring waits (record --waits) in programs that do little but wait: bare, recorded, and
+recorded with waits measured, in turns. Writes docs/overhead.md."""
 
 import argparse
 import os

@@ -6,7 +6,7 @@ set(CROSSTALK_UNIT_TESTS "AUTO" CACHE STRING
   "AUTO: under a sanitizer the tests that it can check, else only the others; ALL: all tests of either kind")
 find_package(GTest REQUIRED)
 
-# Where each run of a program leaves its results (GoogleTest's XML), for tests/count_tests.py.
+# Each run of a program leaves its results here (GoogleTest's XML), for tests/count_tests.py.
 set(crosstalk_unit_results ${CMAKE_BINARY_DIR}/unit_results)
 
 # Sets `variable` to those of a program's sources that this build compiles; empty: it has no such program.

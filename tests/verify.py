@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What takes statistics, guests or hours, in groups: `./dev verify [GROUP...]` runs them and prints a line for each.
+"""Runs the tests that take statistics, guests or hours, in groups: `./dev verify [GROUP...]` prints a line for each.
 
 A group that passed is not run again on the same sources, so that a run which was stopped goes on; --again forgets that.
 The output of a group is in build/verify/GROUP.log. A group that this machine cannot run says why and counts as skipped.

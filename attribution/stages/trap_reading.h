@@ -13,7 +13,7 @@
 
 namespace crosstalk::attribution {
 
-/// What the traps give.
+/// The timelines of all watches, and an index of their traps.
 struct TrapsRead {
   std::vector<OwnershipTimeline> timelines;  // by watch; without the accesses of one without visitors
   TrapIndex traps;

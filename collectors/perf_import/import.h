@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a perf.data file to a profile.
+// Makes a profile from a perf.data file.
 //
 //   Reader (perf_data/) -> tasks and their code (tasks.h, mappings.h), samples (sample_rows.h) -> ProfileWriter
 //
-// What perf knows and a profile has room for is kept. A recording of perf watches no lines of memory, so the profile
-// has no watches and no traps: which threads communicate is not in it.
+// The profile keeps all facts of the recording that it has rows for. A recording of perf watches no lines of memory, so
+// the profile has no watches and no traps, and cannot show which threads communicate.
 #pragma once
 
 #include <cstdint>

@@ -7,6 +7,7 @@
 #include "collectors/calibration/calibration.h"
 #include "driver/commands/serve.h"
 #include "driver/commands/subcommands.h"
+#include "driver/commands/viewing.h"
 #include "driver/files/cost_file.h"
 #include "driver/files/machine_file.h"
 #include "driver/files/output_file.h"
@@ -60,7 +61,7 @@ std::string shown(const CalibrateRequest& request, const models::Machine& machin
   if (request.json) {
     return models::to_json(machine);
   }
-  return render_machine(machine, {terminal_width(STDOUT_FILENO), locale_charset(), wants_color(STDOUT_FILENO)});
+  return render_machine(machine, style_of_output(ColorChoice::automatic));
 }
 
 int show_and_keep(const CalibrateRequest& request, const std::string& path, const models::Machine& machine) {
@@ -90,14 +91,7 @@ Result<Parsed<CalibrateRequest>> parse_calibrate(const Arguments& arguments) {
   app.add_flag("--json", request.json, "Print the file's text instead of tables");
   app.add_flag("--quick", request.quick, "Measure for half a minute at most; figures are less certain");
   app.add_flag("-q,--quiet", request.quiet, "Print only errors");
-  const auto outcome = parse(app, arguments);
-  if (!outcome) {
-    return tl::unexpected<Error>(outcome.error());
-  }
-  if (outcome->help) {
-    return Parsed<CalibrateRequest>{std::nullopt, outcome->text};
-  }
-  return Parsed<CalibrateRequest>{std::move(request), ""};
+  return parse_request(app, arguments, request, [] { return Result<void>(); });
 }
 
 namespace {

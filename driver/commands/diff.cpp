@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // `crosstalk diff`: reads two profiles, compares them, and renders the comparison.
-#include <malloc.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -14,6 +12,7 @@
 #include "attribution/program/program_names.h"
 #include "driver/commands/serve.h"
 #include "driver/commands/subcommands.h"
+#include "driver/commands/viewing.h"
 #include "driver/comparison/report.h"
 #include "driver/options/diff_options.h"
 #include "driver/terminal/log.h"
@@ -65,9 +64,7 @@ std::string render(const DiffReport& report, const DiffRequest& request) {
     case Format::svg:  // this command line does not know it
       break;
   }
-  const bool color =
-      request.color == ColorChoice::always || (request.color == ColorChoice::automatic && wants_color(STDOUT_FILENO));
-  return render_diff_text(report, {terminal_width(STDOUT_FILENO), locale_charset(), color});
+  return render_diff_text(report, style_of_output(request.color));
 }
 
 /// Prints to standard error, so that a script's failure is visible wherever the report goes.
@@ -88,7 +85,7 @@ int diff_failed(const Error& error) {
 
 int compare_profiles(const DiffRequest& request) {
   start_logging({false, request.verbosity});
-  mallopt(M_MMAP_THRESHOLD, 1 << 20);  // as in `report`: freed large blocks go back to the system
+  return_freed_blocks();
   const auto before = read(request.before, request);
   if (!before) {
     return diff_failed(before.error());

@@ -16,6 +16,7 @@
 #include "collectors/facilities/probe_pmu.h"
 #include "driver/commands/serve.h"
 #include "driver/commands/subcommands.h"
+#include "driver/commands/viewing.h"
 #include "driver/files/collector_path.h"
 #include "driver/json/values.h"
 #include "driver/terminal/log.h"
@@ -140,19 +141,16 @@ Result<Parsed<DoctorRequest>> parse_doctor(const Arguments& arguments) {
   CLI::App app("Says what this machine and your rights give an observer, and the exact commands that give more.\n",
                "crosstalk doctor");
   describe(app, "crosstalk doctor [OPTION]...", doctor_examples);
+  DoctorRequest request;
   std::string format = "text";
   app.add_option("--format", format, "Form: text, json [text]")->type_name("FORMAT");
-  const auto outcome = parse(app, arguments);
-  if (!outcome) {
-    return tl::unexpected<Error>(outcome.error());
-  }
-  if (outcome->help) {
-    return Parsed<DoctorRequest>{std::nullopt, outcome->text};
-  }
-  if (format != "text" && format != "json") {
-    return fail(ErrorCode::invalid_argument, "--format: there is no '" + format + "'; choose one of: json, text");
-  }
-  return Parsed<DoctorRequest>{DoctorRequest{format == "json"}, ""};
+  return parse_request(app, arguments, request, [&]() -> Result<void> {
+    if (format != "text" && format != "json") {
+      return fail(ErrorCode::invalid_argument, "--format: there is no '" + format + "'; choose one of: json, text");
+    }
+    request.json = format == "json";
+    return {};
+  });
 }
 
 namespace {
@@ -169,7 +167,7 @@ int say_what_can_be_done(const DoctorRequest& request) {
   collectors::Probe probe = collectors::probe();
   probe.facilities.push_back(counters_here());
   const Diagnosis diagnosis = diagnose(probe, collector_facility());
-  const TextStyle style{terminal_width(STDOUT_FILENO), locale_charset(), wants_color(STDOUT_FILENO)};
+  const TextStyle style = style_of_output(ColorChoice::automatic);
   if (!write_output(request.json ? render_diagnosis_json(diagnosis) : render_diagnosis(diagnosis, style), false)) {
     log_error("standard output cannot be written");
     return exit_failed;

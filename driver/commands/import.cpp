@@ -47,18 +47,12 @@ Result<Parsed<ImportRequest>> parse_import(const Arguments& arguments) {
   app.add_flag("-q,--quiet", request.quiet, "Print only errors");
   app.add_flag("-v,--verbose", request.verbosity, "Print progress details on standard error")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  const auto outcome = parse(app, arguments);
-  if (!outcome) {
-    return tl::unexpected<Error>(outcome.error());
-  }
-  if (outcome->help) {
-    return Parsed<ImportRequest>{std::nullopt, outcome->text};
-  }
-  if (request.input.empty() || request.output.empty()) {
-    return fail(ErrorCode::invalid_argument,
-                "the name of a file is empty; name the recording, and the profile with -o");
-  }
-  return Parsed<ImportRequest>{std::move(request), ""};
+  return parse_request(app, arguments, request, [&] {
+    return request.input.empty() || request.output.empty()
+               ? fail(ErrorCode::invalid_argument,
+                      "the name of a file is empty; name the recording, and the profile with -o")
+               : Result<void>();
+  });
 }
 
 namespace {

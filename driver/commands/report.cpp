@@ -2,9 +2,6 @@
 // `crosstalk report`: reads a profile, analyses it and renders the report.
 #include "driver/csv/report.h"
 
-#include <malloc.h>
-#include <unistd.h>
-
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
@@ -15,6 +12,7 @@
 #include "attribution/analysis.h"
 #include "driver/commands/serve.h"
 #include "driver/commands/subcommands.h"
+#include "driver/commands/viewing.h"
 #include "driver/files/report_machine.h"
 #include "driver/json/report.h"
 #include "driver/options/report_options.h"
@@ -40,14 +38,6 @@ int failed(const Error& error) {
   return error.code == ErrorCode::invalid_argument ? exit_refused : exit_failed;
 }
 
-bool colors(ColorChoice choice) {
-  return choice == ColorChoice::always || (choice == ColorChoice::automatic && wants_color(STDOUT_FILENO));
-}
-
-TextStyle style_for(const ReportRequest& request) {
-  return {terminal_width(STDOUT_FILENO), locale_charset(), colors(request.color)};
-}
-
 std::string render(const attribution::Analysis& analysis, const attribution::Grouping* groups,
                    const ReportRequest& request) {
   switch (request.format) {
@@ -60,7 +50,7 @@ std::string render(const attribution::Analysis& analysis, const attribution::Gro
     case Format::text:
       break;
   }
-  return render_text(analysis, request.view.value_or(View::summary), groups, style_for(request));
+  return render_text(analysis, request.view.value_or(View::summary), groups, style_of_output(request.color));
 }
 
 Result<std::string> render_source_of(const attribution::Analysis& analysis, const ReportRequest& request) {
@@ -71,7 +61,8 @@ Result<std::string> render_source_of(const attribution::Analysis& analysis, cons
   }
   const auto source = find_source(notes->file, request.sysroot);
   notes->written_later = source && written_after(*source, request.input);
-  return render_source(analysis, *notes, read_source(notes->file, request.sysroot), place.line, style_for(request));
+  return render_source(analysis, *notes, read_source(notes->file, request.sysroot), place.line,
+                       style_of_output(request.color));
 }
 
 attribution::CodeWanted code_wanted(const ReportRequest& request) {
@@ -89,7 +80,7 @@ void settle_place(ReportRequest& request) {
 /// Renders the requested report.
 Result<std::string> rendered(const attribution::Analysis& analysis, const ReportRequest& request) {
   if (request.view == View::assembly) {
-    return render_code(analysis, code_wanted(request), request.sysroot, style_for(request));
+    return render_code(analysis, code_wanted(request), request.sysroot, style_of_output(request.color));
   }
   if (request.view == View::source) {
     return render_source_of(analysis, request);
@@ -138,9 +129,7 @@ int show_report(ReportRequest& request) {
     log_error("--sysroot " + request.sysroot + ": there is no such directory");
     return exit_refused;
   }
-  // Return freed large blocks to the system. By default glibc raises its threshold: after blocks of up to 32 MiB are
-  // freed, it keeps such blocks, between small ones that are still in use.
-  mallopt(M_MMAP_THRESHOLD, 1 << 20);
+  return_freed_blocks();
   const auto profile = profile::ProfileReader::open(request.input);
   if (!profile) {
     return failed(profile.error());

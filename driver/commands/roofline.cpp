@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // `crosstalk roofline`: places the loops of a profile in the machine's rooflines.
-#include <malloc.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -15,6 +12,7 @@
 #include "attribution/analysis.h"
 #include "driver/commands/serve.h"
 #include "driver/commands/subcommands.h"
+#include "driver/commands/viewing.h"
 #include "driver/files/machine_file.h"
 #include "driver/files/report_machine.h"
 #include "driver/options/roofline_options.h"
@@ -43,10 +41,7 @@ Result<models::Machine> machine_for(const RooflineRequest& request, const profil
 }
 
 TextStyle style_for(const RooflineRequest& request) {
-  const bool color =
-      request.output.empty() &&
-      (request.color == ColorChoice::always || (request.color == ColorChoice::automatic && wants_color(STDOUT_FILENO)));
-  return {terminal_width(STDOUT_FILENO), locale_charset(), color};
+  return style_of_output(request.output.empty() ? request.color : ColorChoice::never);
 }
 
 std::string render(const RooflineReport& report, const RooflineRequest& request) {
@@ -169,7 +164,7 @@ Result<void> draw_matrix(const RooflineRequest& request) {
 
 int show_roofline(const RooflineRequest& request) {
   start_logging({false, request.verbosity});
-  mallopt(M_MMAP_THRESHOLD, 1 << 20);  // as in `report`: freed large blocks go back to the system
+  return_freed_blocks();
   if (auto drawn = request.matrix.empty() ? draw(request) : draw_matrix(request); !drawn) {
     log_error(drawn.error().message);
     return exit_failed;

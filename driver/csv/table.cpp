@@ -4,17 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <string_view>
 
 #include "driver/csv/field.h"
 #include "driver/json/values.h"
 
 namespace crosstalk::driver {
 namespace {
-
-bool ends_with(const std::string& text, std::string_view end) {
-  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
-}
 
 /// Numbers with spaces between, `?` for an unknown one; sentences with semicolons.
 std::string joined(const Json& list) {
@@ -77,7 +72,7 @@ void flatten(const std::string& name, const Json& value, CsvRow& row) {
   } else if (interval && value.is_array() && value.size() == 2) {
     row.emplace_back(name + ".low", csv_text(value[0]));
     row.emplace_back(name + ".high", csv_text(value[1]));
-  } else if (interval && value.is_null() && ends_with(name, "ci95")) {
+  } else if (interval && value.is_null() && name.ends_with("ci95")) {
     row.emplace_back(name + ".low", "");
     row.emplace_back(name + ".high", "");
   } else if (value.is_array()) {
@@ -107,7 +102,7 @@ std::vector<std::string> CsvTable::shown_columns() const {
   std::vector<std::string> shown;
   for (const std::string& column : columns_) {
     const auto member = known_.upper_bound(column + ".");
-    const bool has_members = member != known_.end() && member->compare(0, column.size() + 1, column + ".") == 0;
+    const bool has_members = member != known_.end() && member->starts_with(column + ".");
     if (!has_members) {
       shown.push_back(column);
     }

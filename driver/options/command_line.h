@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -46,6 +47,23 @@ struct ParseOutcome {
 };
 /// Runs the parser. An error holds the parser's complaint and a hint at --help.
 [[nodiscard]] Result<ParseOutcome> parse(CLI::App& app, const Arguments& arguments);
+
+/// Runs the parser, whose options write to `request`, then `judge`: () -> Result<void>, which checks and completes it.
+template <class Request, class Judge>
+[[nodiscard]] Result<Parsed<Request>> parse_request(CLI::App& app, const Arguments& arguments, Request& request,
+                                                    Judge judge) {
+  const auto outcome = parse(app, arguments);
+  if (!outcome) {
+    return tl::unexpected<Error>(outcome.error());
+  }
+  if (outcome->help) {
+    return Parsed<Request>{std::nullopt, outcome->text};
+  }
+  if (const Result<void> judged = judge(); !judged) {
+    return tl::unexpected<Error>(judged.error());
+  }
+  return Parsed<Request>{std::move(request), ""};
+}
 
 /// "4000000", "4000000ns", "4000us", "4ms", "1s" -> nanoseconds. Refused: 0, less than 10 us (a clock cannot keep
 /// up), more than 10 s, anything else.

@@ -116,17 +116,7 @@ Result<Parsed<DiffRequest>> parse_diff(const Arguments& arguments) {
   DiffRequest request;
   Texts texts;
   add_options(app, request, texts);
-  const auto outcome = parse(app, arguments);
-  if (!outcome) {
-    return tl::unexpected<Error>(outcome.error());
-  }
-  if (outcome->help) {
-    return Parsed<DiffRequest>{std::nullopt, outcome->text};
-  }
-  if (auto judged = judge(texts, request); !judged) {
-    return tl::unexpected<Error>(judged.error());
-  }
-  return Parsed<DiffRequest>{std::move(request), ""};
+  return parse_request(app, arguments, request, [&] { return judge(texts, request); });
 }
 
 }  // namespace crosstalk::driver

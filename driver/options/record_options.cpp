@@ -346,28 +346,22 @@ Result<Parsed<RecordRequest>> parse_record(const Arguments& arguments) {
   RecordRequest request;
   RecordTexts texts;
   add_options(app, request, texts);
-  const auto outcome = parse(app, arguments);
-  if (!outcome) {
-    return tl::unexpected<Error>(outcome.error());
-  }
-  if (outcome->help) {
-    return Parsed<RecordRequest>{std::nullopt, outcome->text};
-  }
-  auto command = command_of(app, app.remaining());
-  if (!command) {
-    return tl::unexpected<Error>(command.error());
-  }
-  request.command = std::move(*command);
-  if (auto judged = judge(texts, request); !judged) {
-    return tl::unexpected<Error>(judged.error());
-  }
-  if (auto judged = judge_attachment(texts, request); !judged) {
-    return tl::unexpected<Error>(judged.error());
-  }
-  if (request.command.empty() && request.pids.empty()) {
-    return fail(ErrorCode::invalid_argument, "there is no command to record; see crosstalk record --help");
-  }
-  return Parsed<RecordRequest>{std::move(request), ""};
+  return parse_request(app, arguments, request, [&]() -> Result<void> {
+    auto command = command_of(app, app.remaining());
+    if (!command) {
+      return tl::unexpected<Error>(command.error());
+    }
+    request.command = std::move(*command);
+    if (auto judged = judge(texts, request); !judged) {
+      return judged;
+    }
+    if (auto judged = judge_attachment(texts, request); !judged) {
+      return judged;
+    }
+    return request.command.empty() && request.pids.empty()
+               ? fail(ErrorCode::invalid_argument, "there is no command to record; see crosstalk record --help")
+               : Result<void>();
+  });
 }
 
 std::string source_name(SourceChoice source) { return name_of(source_names, source); }

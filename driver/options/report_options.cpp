@@ -211,22 +211,12 @@ Result<Parsed<ReportRequest>> parse_report(const Arguments& arguments) {
   add_options(app, request, texts);
   Arguments others = arguments;
   request.place = take_place(others);
-  const auto outcome = parse(app, others);
-  if (!outcome) {
-    return tl::unexpected<Error>(outcome.error());
-  }
-  if (outcome->help) {
-    return Parsed<ReportRequest>{std::nullopt, outcome->text};
-  }
-  texts.has_input = app.count("--input") > 0;
-  texts.has_positional = app.count("FILE") > 0;
-  if (auto judged = judge_given(app); !judged) {
-    return tl::unexpected<Error>(judged.error());
-  }
-  if (auto judged = judge(texts, request); !judged) {
-    return tl::unexpected<Error>(judged.error());
-  }
-  return Parsed<ReportRequest>{std::move(request), ""};
+  return parse_request(app, others, request, [&]() -> Result<void> {
+    texts.has_input = app.count("--input") > 0;
+    texts.has_positional = app.count("FILE") > 0;
+    const auto given = judge_given(app);
+    return given ? judge(texts, request) : given;
+  });
 }
 
 }  // namespace crosstalk::driver

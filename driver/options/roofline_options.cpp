@@ -104,17 +104,7 @@ Result<Parsed<RooflineRequest>> parse_roofline(const Arguments& arguments) {
   RooflineRequest request;
   Texts texts;
   add_options(app, request, texts);
-  const auto outcome = parse(app, arguments);
-  if (!outcome) {
-    return tl::unexpected<Error>(outcome.error());
-  }
-  if (outcome->help) {
-    return Parsed<RooflineRequest>{std::nullopt, outcome->text};
-  }
-  if (auto judged = judge(texts, request); !judged) {
-    return tl::unexpected<Error>(judged.error());
-  }
-  return Parsed<RooflineRequest>{std::move(request), ""};
+  return parse_request(app, arguments, request, [&] { return judge(texts, request); });
 }
 
 }  // namespace crosstalk::driver

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "driver/text/report.h"
+
 namespace crosstalk::driver {
 
 const attribution::RooflineLoop* former(const RooflineReport& report, const attribution::RooflineLoop& loop) {
@@ -15,6 +17,11 @@ const attribution::RooflineLoop* former(const RooflineReport& report, const attr
     return other.loop->function == loop.loop->function && file_name(other.loop->file) == file_name(loop.loop->file);
   });
   return found != loops.end() ? &*found : nullptr;
+}
+
+std::string loop_place(const attribution::LoopRow& loop) {
+  const std::string place = source_text(loop.file, loop.line_begin, loop.line_end);
+  return loop.function + (place.empty() ? "" : " " + place);
 }
 
 }  // namespace crosstalk::driver

@@ -2,6 +2,7 @@
 // The loops of a profile in the machine's rooflines, in the forms that `crosstalk roofline` prints.
 #pragma once
 
+#include <algorithm>
 #include <string>
 
 #include "attribution/roofline/roofline.h"
@@ -18,6 +19,9 @@ struct RooflineReport {
   attribution::Roofline roofline;
   RooflineModel model = RooflineModel::carm;
   const attribution::Roofline* against = nullptr;  // of an earlier profile; null: none is compared with
+
+  /// The share of the program's CPU time.
+  [[nodiscard]] double share_of(double cpu_s) const { return cpu_s / std::max(analysis->cpu_s, 1e-12); }
 };
 
 /// The same loop in the earlier profile: of the same function in a file of the same name (without folder); of
@@ -25,6 +29,9 @@ struct RooflineReport {
 /// Null: there is none, or no earlier profile.
 [[nodiscard]] const attribution::RooflineLoop* former(const RooflineReport& report,
                                                       const attribution::RooflineLoop& loop);
+
+/// Formats "function file.c:8-12"; the function alone if its source is unknown.
+[[nodiscard]] std::string loop_place(const attribution::LoopRow& loop);
 
 /// Renders a plot and a table for people. Equal reports give equal text.
 [[nodiscard]] std::string render_roofline_text(const RooflineReport& report, TextStyle style);

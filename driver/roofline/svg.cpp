@@ -167,7 +167,7 @@ void draw_plot(SvgCanvas& canvas, const RooflineReport& report) {
     if (const RooflineLoop* before = former(report, loops[i])) {
       plot.draw_former(*before, loops[i]);
     }
-    plot.draw_point(loops[i], i + 1, loops[i].loop->self_s / std::max(report.analysis->cpu_s, 1e-12));
+    plot.draw_point(loops[i], i + 1, report.share_of(loops[i].loop->self_s));
   }
   plot.draw_numbers();
 }
@@ -176,12 +176,10 @@ double draw_legend(SvgCanvas& canvas, const RooflineReport& report, double y) {
   const auto& loops = report.roofline.loops;
   for (std::size_t i = 0; i < std::min(loops.size(), most_in_legend); ++i) {
     const LoopRow& loop = *loops[i].loop;
-    const std::string place = source_text(loop.file, loop.line_begin, loop.line_end);
-    canvas.text(24, y, fmt::format("{}  {} {}", i + 1, loop.function, place), {15, true}, 74);
+    canvas.text(24, y, fmt::format("{}  {}", i + 1, loop_place(loop)), {15, true}, 74);
     y += 19;
     canvas.text(44, y,
-                fmt::format("{} of the time, {}, {}; gain at most {}",
-                            percent_text(loop.self_s / std::max(report.analysis->cpu_s, 1e-12)),
+                fmt::format("{} of the time, {}, {}; gain at most {}", percent_text(report.share_of(loop.self_s)),
                             rate_in_words(loops[i].performance.value(), "flop/s"),
                             bound_in_words(loops[i], report.model), gain_in_words(loops[i], report.model)),
                 small, 90);

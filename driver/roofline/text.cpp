@@ -14,7 +14,6 @@
 namespace crosstalk::driver {
 namespace {
 
-using attribution::LoopRow;
 using attribution::RooflineLoop;
 
 constexpr std::size_t most_in_plot = 9;  // a digit each
@@ -103,11 +102,6 @@ void draw_plot(Canvas& canvas, const RooflineReport& report) {
               pad_left(high, std::max(1, grid.columns() - static_cast<int>(low.size()))));
 }
 
-std::string place_of(const LoopRow& loop) {
-  const std::string place = source_text(loop.file, loop.line_begin, loop.line_end);
-  return loop.function + (place.empty() ? "" : " " + place);
-}
-
 /// A row of the table; a narrow terminal lacks room for the bound.
 std::string table_row(const Canvas& canvas, const std::string& number, const std::string& time, const std::string& loop,
                       const std::string& intensity, const std::string& rate, const std::string& bound,
@@ -126,9 +120,8 @@ void draw_table(Canvas& canvas, const RooflineReport& report) {
   const auto& loops = report.roofline.loops;
   for (std::size_t i = 0; i < std::min(loops.size(), most_rows); ++i) {
     const RooflineLoop& loop = loops[i];
-    canvas.line(table_row(canvas, std::to_string(i + 1),
-                          percent_text(loop.loop->self_s / std::max(report.analysis->cpu_s, 1e-12)),
-                          place_of(*loop.loop), intensity_in_words(loop.intensity.value()),
+    canvas.line(table_row(canvas, std::to_string(i + 1), percent_text(report.share_of(loop.loop->self_s)),
+                          loop_place(*loop.loop), intensity_in_words(loop.intensity.value()),
                           rate_in_words(loop.performance.value(), "flop/s"), bound_in_words(loop, report.model),
                           gain_in_words(loop, report.model)));
   }
@@ -162,8 +155,8 @@ void draw_unplaced(Canvas& canvas, const RooflineReport& report) {
   const auto& unplaced = report.roofline.unplaced;
   for (std::size_t i = 0; i < std::min(unplaced.size(), most); ++i) {
     canvas.paragraph("  ", fmt::format("{} of the CPU time in {} loop{} without a place: {}.",
-                                       percent_text(unplaced[i].cpu_s / std::max(report.analysis->cpu_s, 1e-12)),
-                                       unplaced[i].loops, unplaced[i].loops == 1 ? "" : "s", unplaced[i].why));
+                                       percent_text(report.share_of(unplaced[i].cpu_s)), unplaced[i].loops,
+                                       unplaced[i].loops == 1 ? "" : "s", unplaced[i].why));
   }
 }
 

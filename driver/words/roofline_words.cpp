@@ -3,11 +3,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <utility>
 #include <vector>
+
+#include "attribution/model/sentences.h"
 
 namespace crosstalk::driver {
 namespace {
@@ -67,17 +68,9 @@ const Result<Estimate>& gain_of(const RooflineLoop& loop, RooflineModel model) {
   return model == RooflineModel::irm && loop.irm ? loop.irm->gain_bound : loop.carm.gain_bound;
 }
 
+/// The first advice only: each further one is less likely to help.
 std::string advice_sentence(const std::vector<Advice>& advice) {
-  constexpr std::size_t most = 1;  // each further one is less likely to help
-  std::string text;
-  for (std::size_t i = 0; i < std::min(advice.size(), most); ++i) {
-    text += (i == 0 ? "" : "; or ") + advice_in_words(advice[i]);
-  }
-  if (!text.empty()) {
-    text.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(text.front())));
-    text += ".";
-  }
-  return text;
+  return advice.empty() ? std::string() : attribution::begun(advice_in_words(advice.front())) + ".";
 }
 
 std::string carm_sentence(const RooflineLoop& loop) {

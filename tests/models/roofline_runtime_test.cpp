@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each feature that a loop does not exploit costs it, and the level whose traffic limits it.
+// Tests the cost of each feature that a loop does not exploit, and which level's traffic limits the loop.
 #include <gtest/gtest.h>
 
 #include "models/roofline/hierarchical.h"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far a report of crosstalk is from a reference. Pure functions of the two."""
+"""Measures the distance of a report from a reference. Pure functions of the two."""
 
 import os
 

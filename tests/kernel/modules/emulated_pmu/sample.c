@@ -22,8 +22,8 @@
 #define IP_UNKNOWN_EVERY 50
 
 /*
- * Who was last seen to store to a line: its number in the upper bits, the thread below. Lines that
- * share an entry push each other out.
+ * The last storer seen of each line: the line's number in the upper bits, the thread below. Lines
+ * that share an entry push each other out.
  */
 #define STORES_BITS 12
 #define THREAD_BITS 22		/* as many as thread ids have */
