@@ -101,8 +101,8 @@ bool HandlerStacks::grow(std::uint32_t blocks) {
 }
 
 HandlerStack* HandlerStacks::take(std::int32_t pid, std::int32_t tid) {
-  constexpr int tries = 8;  // other threads may take the new stacks
-  for (int i = 0; i < tries; ++i) {
+  // Other threads may take all stacks of a new block. Each pass finds one block more than the last, so this ends.
+  for (;;) {
     const std::uint32_t count = blocks();
     if (HandlerStack* stack = take_free(count, tid); stack != nullptr) {
       return stack;
