@@ -1,12 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// Comparison of recorded build ids with those of files.
+// Build ids in hexadecimal: how they are written and compared.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
+#include <span>
+#include <string>
 #include <string_view>
 
 namespace crosstalk {
+
+/// Two digits a byte, in lower case.
+[[nodiscard]] inline std::string hexadecimal(std::span<const std::byte> bytes) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string text;
+  text.reserve(2 * bytes.size());
+  for (const std::byte byte : bytes) {
+    text += digits[std::to_integer<unsigned>(byte) >> 4U];
+    text += digits[std::to_integer<unsigned>(byte) & 15U];
+  }
+  return text;
+}
 
 /// True if a recorded build id is that of a file, both in hexadecimal. perf's records hold 20 bytes: they cut longer
 /// ids, and old versions of perf pad shorter ones with zeros.

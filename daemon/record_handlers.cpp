@@ -5,23 +5,11 @@
 #include <string>
 #include <utility>
 
+#include "base/build_id.h"
 #include "daemon/record_checks.h"
 #include "daemon/record_decoder.h"
 
 namespace crosstalk::daemon {
-namespace {
-
-std::string hex(std::span<const std::uint8_t> bytes) {
-  constexpr char digits[] = "0123456789abcdef";
-  std::string text;
-  for (const std::uint8_t byte : bytes) {
-    text += digits[byte >> 4U];
-    text += digits[byte & 15U];
-  }
-  return text;
-}
-
-}  // namespace
 
 using profile::RecordView;
 
@@ -90,7 +78,7 @@ bool RecordDecoder::handle(Slot& slot, const RecordView& view, const profile::Mo
   row.end = record.end;
   row.tls_offset = record.tls_offset;
   row.tls_size = record.tls_size;
-  row.build_id = hex({record.build_id, record.build_id_size});
+  row.build_id = hexadecimal(std::as_bytes(std::span(record.build_id).first(record.build_id_size)));
   row.path = text_of(view.tail());
   row.is_vdso = record.is_vdso != 0;
   if (identify_) {

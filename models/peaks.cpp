@@ -26,14 +26,6 @@ void for_each_kind(const Visit& visit) {
   }
 }
 
-double cores_of(const Machine& machine) {
-  std::set<std::uint32_t> cores;
-  for (const Processor& processor : machine.processors) {
-    cores.insert(processor.core);
-  }
-  return std::max<double>(1, static_cast<double>(cores.size()));
-}
-
 std::optional<double> part_of(std::optional<double> one, std::optional<double> all, double cores, double threads,
                               bool shared) {
   const double running = std::clamp(threads, 1.0, cores);
@@ -111,6 +103,14 @@ bool has_level(const Machine& machine, Level level) {
 }
 
 }  // namespace
+
+std::uint32_t cores_of(const Machine& machine) {
+  std::set<std::uint32_t> cores;
+  for (const Processor& processor : machine.processors) {
+    cores.insert(processor.core);
+  }
+  return std::max<std::uint32_t>(1, static_cast<std::uint32_t>(cores.size()));
+}
 
 void FlopMix::add(const FlopMix& more, double times) {
   for (std::size_t i = 0; i < of.size(); ++i) {

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 #include "models/busy_time.h"
@@ -38,6 +39,9 @@ struct Demand {
   bool streaming = false;  // its stores go round the caches
   double threads = 1;      // executing it at the same time
 };
+
+/// The number of the machine's cores; 1 if it is unknown.
+[[nodiscard]] std::uint32_t cores_of(const Machine& machine);
 
 /// The part of one of `threads` threads in a figure for one core and for all. `shared`: threads share the capacity, and
 /// one core may not be able to use it alone (memory, L3); otherwise every core has its own, slower the more of them

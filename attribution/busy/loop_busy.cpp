@@ -15,6 +15,7 @@
 #include "attribution/loops/core_cycles.h"
 #include "attribution/model/sentences.h"
 #include "attribution/program/own_code.h"
+#include "models/roofline/roof.h"
 #include "models/stream_traffic.h"
 #include "symbolizer/cfg/instructions.h"
 #include "symbolizer/loops/loop_body.h"
@@ -80,12 +81,6 @@ std::optional<models::Width> widest_of(const models::Machine& machine) {
     }
   }
   return std::nullopt;
-}
-
-const char* level_in_words(models::Level level) {
-  constexpr std::array<models::Unit, 4> units = {models::Unit::l1d, models::Unit::l2, models::Unit::l3,
-                                                 models::Unit::memory};
-  return models::unit_in_words(units[static_cast<std::size_t>(level)]);
 }
 
 models::CacheSizes caches_of(const models::Machine& machine, double threads) {
@@ -379,8 +374,8 @@ std::optional<models::LevelShares> Figures::data_levels(const Known& known, std:
     if (known.traffic.served[i] > 0) {
       const models::Figure* latency = evidence_.machine->latency_of(levels[i]);
       if (latency == nullptr || !latency->value) {
-        missing = "the latency of " + std::string(level_in_words(levels[i])) + " is not in the calibration" +
-                  (latency != nullptr ? ": " + latency->refused : "");
+        missing = "the latency of " + std::string(models::roofline::level_in_words(levels[i])) +
+                  " is not in the calibration" + (latency != nullptr ? ": " + latency->refused : "");
         return std::nullopt;
       }
       shares[i] = known.traffic.served[i] * *latency->value;

@@ -5,7 +5,6 @@
 #include <array>
 #include <cmath>
 #include <map>
-#include <optional>
 #include <utility>
 
 #include "attribution/busy/loop_figures.h"
@@ -14,7 +13,6 @@
 namespace crosstalk::attribution {
 namespace {
 
-using models::Level;
 using models::Unit;
 using models::roofline::Advice;
 using models::roofline::Basis;
@@ -27,7 +25,7 @@ constexpr double least_own = 0.3;  // part of a loop's time that is its own
 // time by this model (docs/accuracy.md, "Busy times, work and waits").
 constexpr double traffic_error = 0.25;
 
-/// The interval of a rate's amount an iteration: the part of the rate's uncertainty that is not the iterations'.
+/// Returns the amount of an iteration. Its interval leaves out the uncertainty of the number of iterations.
 Result<Estimate> amount_of(const Rate& rate, const Rate& iterations) {
   if (!rate.per_s) {
     return fail(ErrorCode::not_found, rate.unknown);
@@ -75,7 +73,7 @@ LoopPoint point_of(const LoopRow& loop) {
   return point;
 }
 
-/// Why the loop can have no place; empty: it may have one.
+/// Returns the reason why the loop has no place; empty: it may have one.
 std::string obstacle(const LoopRow& loop) {
   if (!loop.figures) {
     return "it takes less than a thousandth of the CPU time";
@@ -91,15 +89,15 @@ std::string obstacle(const LoopRow& loop) {
   return loop.figures->flops ? "" : "the kinds of its operations are not known";
 }
 
-/// True if the floating-point units hold the loop, and not a bandwidth: it is at their roof, or theirs is the next
-/// above.
+/// True if the floating-point units limit the loop, and no bandwidth does: it is at their roof only, or at none and
+/// theirs is the next above.
 bool is_held_in_core(const Verdict& verdict) {
   const auto is_compute = [](const auto& roof) { return roof.kind == models::roofline::RoofKind::compute; };
   return verdict.reached.empty() ? verdict.above && is_compute(*verdict.above)
                                  : std::all_of(verdict.reached.begin(), verdict.reached.end(), is_compute);
 }
 
-/// Leaves out what the loop does already, and puts first what lifts the roof that holds it.
+/// Removes advice that the loop follows already, and puts advice for the roof that limits it first.
 void fit_advice(const LoopFigures& figures, Verdict& verdict) {
   constexpr double nearly_all = 0.95;
   constexpr std::array<Advice, 3> in_core = {Advice::vectorise, Advice::multiply_add, Advice::independent_operations};
@@ -112,7 +110,7 @@ void fit_advice(const LoopFigures& figures, Verdict& verdict) {
   std::stable_partition(verdict.advice.begin(), verdict.advice.end(), [&](Advice advice) {
     return held_in_core == (std::find(in_core.begin(), in_core.end(), advice) != in_core.end());
   });
-  // A loop that has a place has streams that its registers tell: most of those are in order already.
+  // Placed loops mostly access memory in order already, so locality comes before the access pattern.
   const auto pattern = std::find(verdict.advice.begin(), verdict.advice.end(), Advice::access_pattern);
   const auto locality = std::find(verdict.advice.begin(), verdict.advice.end(), Advice::locality);
   if (pattern < locality && locality != verdict.advice.end()) {
@@ -120,7 +118,7 @@ void fit_advice(const LoopFigures& figures, Verdict& verdict) {
   }
 }
 
-/// A loop in registers has no intensity: the units alone bound it.
+/// Describes a loop that accesses no memory. It has no intensity; only the floating-point units limit it.
 std::string without_bytes(const LoopRow& loop, const models::roofline::Roof& compute) {
   const double part = *loop.rates.flops.per_s / compute.height.value();
   return "it loads and stores nothing, and reaches " + std::to_string(std::lround(100 * part)) + " % of the FP units";
@@ -128,7 +126,7 @@ std::string without_bytes(const LoopRow& loop, const models::roofline::Roof& com
 
 Result<RooflineLoop> placed(const LoopRow& loop, const models::Machine& machine) {
   const double threads = std::max(1.0, loop.figures->threads);
-  LoopPoint point = point_of(loop);
+  const LoopPoint point = point_of(loop);
   const auto performance = models::roofline::performance(point);
   const auto intensity = models::roofline::intensity(point);
   auto compute = models::roofline::compute_roof(machine, *loop.figures->flops, threads);
@@ -149,15 +147,9 @@ Result<RooflineLoop> placed(const LoopRow& loop, const models::Machine& machine)
   }
   fit_advice(*loop.figures, *verdict);
   auto irm = models::roofline::hierarchical_verdict(carm->bandwidths(), *compute, point);
-  return RooflineLoop{&loop,
-                      std::move(point),
-                      threads,
-                      *performance,
-                      *intensity,
-                      carm->bandwidths(),
-                      *std::move(compute),
-                      std::move(*verdict),
-                      std::move(irm)};
+  return RooflineLoop{
+      &loop,         threads, *performance, *intensity, carm->bandwidths(), *std::move(compute), std::move(*verdict),
+      std::move(irm)};
 }
 
 }  // namespace
@@ -179,15 +171,16 @@ Roofline roofline_of(const Analysis& analysis, const models::Machine& machine) {
       }
       why = at.error().message;
     }
-    Unplaced& of = unplaced.try_emplace(why, Unplaced{why, 0, 0}).first->second;
-    of.cpu_s += loop.self_s;
+    Unplaced& of = unplaced[why];
+    of.self_s += loop.self_s;
     ++of.loops;
   }
   for (auto& [why, of] : unplaced) {
+    of.why = why;
     result.unplaced.push_back(std::move(of));
   }
-  const auto by_time = [](const auto& a, const auto& b) { return a.cpu_s > b.cpu_s; };
-  std::stable_sort(result.unplaced.begin(), result.unplaced.end(), by_time);
+  std::stable_sort(result.unplaced.begin(), result.unplaced.end(),
+                   [](const Unplaced& a, const Unplaced& b) { return a.self_s > b.self_s; });
   std::stable_sort(result.loops.begin(), result.loops.end(),
                    [](const RooflineLoop& a, const RooflineLoop& b) { return a.loop->self_s > b.loop->self_s; });
   return result;

@@ -12,16 +12,15 @@
 #include "attribution/model/model.h"
 #include "models/machine.h"
 #include "models/roofline/carm.h"
+#include "models/roofline/estimate.h"
 #include "models/roofline/hierarchical.h"
-#include "models/roofline/loop_point.h"
 
 namespace crosstalk::attribution {
 
 /// A loop with its place in the rooflines.
 struct RooflineLoop {
   const LoopRow* loop = nullptr;
-  models::roofline::LoopPoint point;  // work and time of one iteration
-  double threads = 1;                 // that execute it at once
+  double threads = 1;  // that execute it at once
   models::roofline::Estimate performance, intensity;
   std::vector<models::roofline::Roof> bandwidths;  // of one thread, nearest level first
   models::roofline::Roof compute;                  // of its mix of operations
@@ -31,8 +30,8 @@ struct RooflineLoop {
 
 /// Loops that have no place, and the reason that they share.
 struct Unplaced {
-  std::string why;  // a clause with subject and verb, no full stop
-  double cpu_s = 0;
+  std::string why;    // a clause with subject and verb, no full stop
+  double self_s = 0;  // their own time
   std::uint64_t loops = 0;
 };
 

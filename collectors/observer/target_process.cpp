@@ -203,11 +203,9 @@ Result<void> check_memory(pid_t pid, const std::vector<Mapping>& maps) {
     return mapping.readable && !mapping.path.starts_with("[v");
   });
   std::uint64_t word = 0;
-  if (readable != maps.end()) {
-    // The kernel looks at rights before it looks at mappings, and these may be of the program before an execve.
-    if (TargetMemory(pid).read(readable->begin, &word, sizeof word) || errno == EFAULT) {
-      return {};
-    }
+  // The kernel looks at rights before it looks at mappings, and these may be of the program before an execve.
+  if (readable != maps.end() && (TargetMemory(pid).read(readable->begin, &word, sizeof word) || errno == EFAULT)) {
+    return {};
   }
   return has_ended(pid) || !has_memory(file_text(folder_of(living_thread(pid)) + "/status"))
              ? fail(ErrorCode::not_found, "it has ended")

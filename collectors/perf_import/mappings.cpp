@@ -43,16 +43,6 @@ std::string build_id_of(const UniqueFd& fd, const Elf64_Phdr& notes) {
 
 }  // namespace
 
-std::string hexadecimal(std::span<const std::byte> bytes) {
-  constexpr const char* digits = "0123456789abcdef";
-  std::string text;
-  for (const std::byte byte : bytes) {
-    text += digits[std::to_integer<unsigned>(byte) >> 4U];
-    text += digits[std::to_integer<unsigned>(byte) & 15U];
-  }
-  return text;
-}
-
 const std::string* Names::intern(std::string_view text) {
   const auto [name, fresh] = names_.emplace(text);
   bytes_ += fresh ? sizeof(std::string) + text.size() : 0;

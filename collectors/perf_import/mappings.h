@@ -92,6 +92,4 @@ class ModuleRows {
   std::unordered_map<std::string, File> files_;
 };
 
-[[nodiscard]] std::string hexadecimal(std::span<const std::byte> bytes);
-
 }  // namespace crosstalk::perf_import

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/build_id.h"
+
 namespace crosstalk::perf_import {
 namespace {
 

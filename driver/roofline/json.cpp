@@ -109,7 +109,7 @@ Json loops(const RooflineReport& report) {
 Json unplaced(const RooflineReport& report) {
   Json list = Json::array();
   for (const attribution::Unplaced& of : report.roofline.unplaced) {
-    list.push_back({{"why", of.why}, {"self_s", number(of.cpu_s)}, {"loops", of.loops}});
+    list.push_back({{"why", of.why}, {"self_s", number(of.self_s)}, {"loops", of.loops}});
   }
   return list;
 }

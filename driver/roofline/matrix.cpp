@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -21,14 +20,6 @@ using models::roofline::MatrixSize;
 constexpr double value_bytes = 8, index_bytes = 4;
 // An entry takes its value, its column and an element of x; a row two pointers, and y loaded and stored.
 constexpr double bytes_per_access = (2 * value_bytes + index_bytes) / 3;
-
-std::uint32_t cores_of(const models::Machine& machine) {
-  std::set<std::uint32_t> cores;
-  for (const models::Processor& processor : machine.processors) {
-    cores.insert(processor.core);
-  }
-  return std::max<std::uint32_t>(1, static_cast<std::uint32_t>(cores.size()));
-}
 
 models::roofline::Roof const* memory_of(const std::vector<models::roofline::Roof>& roofs) {
   const auto found =
@@ -102,7 +93,7 @@ Result<MatrixPlace> place_of_matrix(const SparseShape& shape, const std::string&
   place.requested_intensity = *requested;
   place.memory_intensity = *bracket;
   if (machine != nullptr) {
-    place.threads = static_cast<std::uint32_t>(std::min<std::uint64_t>(cores_of(*machine), shape.size.rows));
+    place.threads = static_cast<std::uint32_t>(std::min<std::uint64_t>(models::cores_of(*machine), shape.size.rows));
     add_rates(*machine, place);
     add_level(*machine, place);
   }

@@ -155,7 +155,7 @@ void draw_unplaced(Canvas& canvas, const RooflineReport& report) {
   const auto& unplaced = report.roofline.unplaced;
   for (std::size_t i = 0; i < std::min(unplaced.size(), most); ++i) {
     canvas.paragraph("  ", fmt::format("{} of the CPU time in {} loop{} without a place: {}.",
-                                       percent_text(report.share_of(unplaced[i].cpu_s)), unplaced[i].loops,
+                                       percent_text(report.share_of(unplaced[i].self_s)), unplaced[i].loops,
                                        unplaced[i].loops == 1 ? "" : "s", unplaced[i].why));
   }
 }

@@ -9,8 +9,7 @@ namespace {
 void raise_nearer_levels(std::vector<Roof>& bandwidths) {
   for (std::size_t i = bandwidths.size(); i-- > 1;) {
     const Estimate raised = greatest(bandwidths[i - 1].height, bandwidths[i].height);
-    if (raised.value() != bandwidths[i - 1].height.value() || raised.low() != bandwidths[i - 1].height.low() ||
-        raised.high() != bandwidths[i - 1].height.high()) {
+    if (raised != on_basis(bandwidths[i - 1].height, raised.basis())) {
       bandwidths[i - 1].height = on_basis(raised, Basis::modelled);
     }
   }

@@ -18,12 +18,11 @@ namespace crosstalk::models::roofline {
 class Carm {
  public:
   /// `bandwidths`: B_y of each level, sustained from the core; `compute`: F_p. No roof exceeds a nearer level's: data
-  /// of a farther level pass the nearer ones. Measured the other way round, the nearer level was disturbed, which only
-  /// slows, and takes the farther one's bandwidth, basis modelled. See `levels_in_order` for what is refused.
+  /// of a farther level pass the nearer ones. A nearer level that was measured slower was disturbed: it gets the
+  /// farther one's bandwidth, basis modelled. See `levels_in_order` for what is refused.
   [[nodiscard]] static Result<Carm> of(std::vector<Roof> bandwidths, Roof compute);
 
   [[nodiscard]] const std::vector<Roof>& bandwidths() const { return bandwidths_; }  ///< nearest level first
-  [[nodiscard]] const Roof& compute() const { return compute_; }
   /// flop/B of the nearest and of the farthest level.
   [[nodiscard]] const Estimate& near_ridge() const { return near_ridge_; }
   [[nodiscard]] const Estimate& far_ridge() const { return far_ridge_; }

@@ -44,7 +44,7 @@ struct CoreFigures {
 /// The ceilings above in the order TLP, ILP, DLP, peak.
 [[nodiscard]] Result<std::vector<Roof>> in_core_ceilings(const CoreFigures& core);
 
-/// How instructions issue, for ceilings by instruction mix.
+/// The issue of instructions, for ceilings by instruction mix.
 struct IssueFigures {
   double issue_width = 1;            ///< I: instructions a cycle
   double flops_per_instruction = 1;  ///< phi_i

@@ -60,9 +60,11 @@ void decide(HierarchicalVerdict& verdict, const Roof& compute) {
   const std::size_t least = least_index(verdict.points, compute);
   const bool slanted = least < verdict.points.size();
   verdict.bound = slanted ? verdict.points[least].bound : Result<Estimate>(compute.height);
-  if (!verdict.unknown_traffic.empty()) {
-    verdict.undecided = std::string("the traffic from ") + level_in_words(verdict.unknown_traffic.front()) +
-                        " is not known and may limit more";
+  const auto unknown =
+      std::find_if(verdict.points.begin(), verdict.points.end(), [](const auto& point) { return !point.bound; });
+  if (unknown != verdict.points.end()) {
+    verdict.undecided =
+        std::string("the traffic from ") + level_in_words(unknown->level) + " is not known and may limit more";
   } else if (rivalled(verdict.points, compute, least)) {
     verdict.undecided = "the intervals of the lowest bounds overlap";
   } else {
@@ -98,11 +100,8 @@ Result<HierarchicalVerdict> hierarchical_verdict(const std::vector<Roof>& bandwi
   for (const Roof& roof : *levels) {
     verdict.points.push_back({*roof.level, intensity(point, *roof.level),
                               level_bound(*point.flops, point.bytes(*roof.level), roof, compute)});
-    if (!verdict.points.back().bound) {
-      verdict.unknown_traffic.push_back(*roof.level);
-    }
   }
-  if (verdict.unknown_traffic.size() == levels->size()) {
+  if (std::none_of(verdict.points.begin(), verdict.points.end(), [](const auto& point) { return point.bound; })) {
     verdict.undecided = "no level's traffic is known";
     return verdict;
   }

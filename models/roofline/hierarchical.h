@@ -25,7 +25,6 @@ struct HierarchicalVerdict {
   std::vector<LevelPoint> points;             ///< nearest level first, one for each bandwidth roof
   Result<Estimate> bound = unknown("bytes");  ///< flop/s: the least bound; absent if no level's traffic is known
   std::optional<Level> bottleneck;            ///< the level of the least bound; absent: the compute roof, or undecided
-  std::vector<Level> unknown_traffic;         ///< levels that have a roof, and whose bytes are not known
   Region region = Region::undecided;          ///< memory if a level is the bottleneck, compute if the compute roof is
   Result<Estimate> gain_bound = unknown("bytes");  ///< bound / performance, at least 1; absent above the bound
   std::vector<Advice> advice;

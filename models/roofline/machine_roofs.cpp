@@ -5,15 +5,14 @@
 #include <cmath>
 #include <cstdint>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 
 namespace crosstalk::models::roofline {
 namespace {
 
-// A machine is not the same at all times: kernels that a unit limits kept it busy for 99.9, 95 and 88 % by what it gave
-// in the same minute, and for 91, 82 and 76 % by a calibration of an hour before (docs/accuracy.md, "Busy times").
+// A machine's speed changes over time: kernels that a unit limits kept it busy for 99.9, 95 and 88 % of the peak of the
+// same minute, and for 91, 82 and 76 % of the peak of an hour before (docs/accuracy.md, "Busy times").
 constexpr double between_times = 0.1;
 
 std::uint32_t whole(double threads) { return static_cast<std::uint32_t>(std::lround(std::max(threads, 1.0))); }
@@ -29,14 +28,6 @@ std::optional<Estimate> estimate_of(const Peak& peak) {
   return estimate && estimate->value() > 0 ? std::optional(*estimate) : std::nullopt;
 }
 
-double cores_of(const Machine& machine) {
-  std::set<std::uint32_t> cores;
-  for (const Processor& processor : machine.processors) {
-    cores.insert(processor.core);
-  }
-  return std::max<double>(1, static_cast<double>(cores.size()));
-}
-
 std::string width_in_words(Width width) {
   static constexpr std::array<const char*, 4> words = {"scalar", "SSE", "AVX2", "AVX-512"};
   return words[static_cast<std::size_t>(width)];
@@ -46,14 +37,18 @@ std::string width_in_words(Width width) {
 
 std::vector<Roof> load_roofs(const Machine& machine, double threads) {
   std::vector<Roof> roofs;
+  const std::uint32_t cores = cores_of(machine);
   for (const Level level : {Level::l1d, Level::l2, Level::l3, Level::memory}) {
     const bool shared = level == Level::l3 || level == Level::memory;
-    const Peak peak = peak_of_thread(machine.bandwidth_of(level, Traffic::load, Scope::one_core),
-                                     machine.bandwidth_of(level, Traffic::load, Scope::all_cores), cores_of(machine),
-                                     threads, shared);
+    const Peak peak =
+        peak_of_thread(machine.bandwidth_of(level, Traffic::load, Scope::one_core),
+                       machine.bandwidth_of(level, Traffic::load, Scope::all_cores), cores, threads, shared);
     if (const auto height = estimate_of(peak)) {
-      Roof roof{level_in_words(level), RoofKind::bandwidth, level, {}, {}, {}, whole(threads), *height};
-      roofs.push_back(std::move(roof));
+      roofs.push_back({.name = level_in_words(level),
+                       .kind = RoofKind::bandwidth,
+                       .level = level,
+                       .threads = whole(threads),
+                       .height = *height});
     }
   }
   return roofs;
@@ -64,7 +59,7 @@ Result<Roof> compute_roof(const Machine& machine, const FlopMix& mix, double thr
   if (!height) {
     return fail(ErrorCode::not_found, "the peak of its operations is not in the calibration");
   }
-  return Roof{"FP units", RoofKind::compute, {}, {}, {}, {}, whole(threads), *height};
+  return Roof{.name = "FP units", .kind = RoofKind::compute, .threads = whole(threads), .height = *height};
 }
 
 std::vector<Roof> width_roofs(const Machine& machine, Precision precision, double threads) {

@@ -103,10 +103,6 @@ Result<Estimate> ridge(const Roof& bandwidth, const Roof& compute) {
   return quotient(compute.height, bandwidth.height, bandwidth.name);
 }
 
-Result<Estimate> height_at(const Roof& roof, const Estimate& intensity) {
-  return roof.kind == RoofKind::bandwidth ? product(roof.height, intensity) : Result<Estimate>(roof.height);
-}
-
 Result<Estimate> attainable(const Roof& bandwidth, const Roof& compute, const Estimate& intensity) {
   if (auto checked = ridge(bandwidth, compute); !checked) {
     return checked;

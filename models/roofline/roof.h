@@ -41,7 +41,7 @@ struct Roof {
   RoofKind kind = RoofKind::compute;
   std::optional<Level> level = {};          ///< of a bandwidth roof
   std::optional<Width> width = {};          ///< of the instructions that reach it; absent: any
-  std::optional<Operation> operation = {};  ///< likewise
+  std::optional<Operation> operation = {};  ///< of the instructions that reach it; absent: any
   std::optional<Ceiling> ceiling = {};      ///< absent: a roof of the machine
   std::uint32_t threads = 1;                ///< that reach it together
   Estimate height;                          ///< B/s, flop/s or instructions a cycle
@@ -69,8 +69,6 @@ struct Setting {
 /// Intensity in flop/B from which on the compute roof bounds, not the bandwidth: R = F / B (SPARCITY D1.2, 2; fig. 1a).
 [[nodiscard]] Result<Estimate> ridge(const Roof& bandwidth, const Roof& compute);
 
-/// The height of a roof at an intensity: B I of a bandwidth roof, flop/s; any other roof's own height.
-[[nodiscard]] Result<Estimate> height_at(const Roof& roof, const Estimate& intensity);
 /// min(B I, F), flop/s: the classic roofline (SPARCITY D1.2, eq. 13).
 [[nodiscard]] Result<Estimate> attainable(const Roof& bandwidth, const Roof& compute, const Estimate& intensity);
 

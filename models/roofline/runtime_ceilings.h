@@ -41,7 +41,7 @@ struct FeatureCost {
   Estimate ceiling;  ///< flop/s
   Estimate cost;     ///< peak / ceiling, at least 1: the factor that full use of the feature gains at most
 };
-/// How the core multiplies and adds.
+/// The core's units for multiplication and addition.
 enum class MultiplyAdd : std::uint8_t { separate_pipes, fused };
 /// The costs of the features that are known of the loop, the greatest first; `all` is their product and comes last, if
 /// there are two or more. `lanes` are those of the peak's vectors; `ilp` is `ilp_rate` of the loop for all its threads.

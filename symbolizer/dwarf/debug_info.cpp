@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "base/build_id.h"
 #include "symbolizer/elf/demangle.h"
 
 namespace crosstalk::symbolizer {
@@ -225,7 +226,7 @@ std::optional<DebugInfo::Supplement> DebugInfo::wanted_supplement() const {
   if (bytes <= 0 || dwarf_getalt(dwarf_.get()) != nullptr) {
     return std::nullopt;
   }
-  return Supplement{name, hexadecimal({static_cast<const std::uint8_t*>(id), static_cast<std::size_t>(bytes)})};
+  return Supplement{name, hexadecimal({static_cast<const std::byte*>(id), static_cast<std::size_t>(bytes)})};
 }
 
 void DebugInfo::supplement(ElfFile file) {

@@ -15,6 +15,7 @@
 #include <filesystem>
 #include <tuple>
 
+#include "base/build_id.h"
 #include "symbolizer/elf/unpack.h"
 
 namespace crosstalk::symbolizer {
@@ -27,17 +28,6 @@ bool is_x86_64(Elf* elf) {
 }
 
 }  // namespace
-
-std::string hexadecimal(std::span<const std::uint8_t> bytes) {
-  constexpr std::string_view digits = "0123456789abcdef";
-  std::string text;
-  text.reserve(bytes.size() * 2);
-  for (const std::uint8_t byte : bytes) {
-    text += digits[byte >> 4U];
-    text += digits[byte & 15U];
-  }
-  return text;
-}
 
 bool Section::executable() const { return (flags & SHF_EXECINSTR) != 0; }
 
@@ -102,7 +92,7 @@ Result<ElfFile> ElfFile::finish(ElfFile file) {
   const void* id = nullptr;
   const ssize_t id_bytes = dwelf_elf_gnu_build_id(file.elf_.get(), &id);
   if (id_bytes > 0 && id_bytes <= 64) {
-    file.build_id_ = hexadecimal({static_cast<const std::uint8_t*>(id), static_cast<std::size_t>(id_bytes)});
+    file.build_id_ = hexadecimal({static_cast<const std::byte*>(id), static_cast<std::size_t>(id_bytes)});
   }
   std::size_t size = 0;
   if (const char* raw = elf_rawfile(file.elf_.get(), &size)) {

@@ -36,8 +36,6 @@ struct Section {
   [[nodiscard]] bool executable() const;
 };
 
-[[nodiscard]] std::string hexadecimal(std::span<const std::uint8_t> bytes);
-
 class ElfFile {
  public:
   /// Opens `path`; fails if it is no x86-64 ELF file.

@@ -76,7 +76,7 @@ TEST(Roofline, LoopsWithoutAPlaceSayWhy) {
   EXPECT_EQ(roofline.unplaced[0].why, "its visits are too short");
   EXPECT_EQ(roofline.unplaced[1].why, "it does no floating-point operation");
   EXPECT_EQ(roofline.unplaced[2].why, "it loads and stores nothing, and reaches 4 % of the FP units");
-  EXPECT_DOUBLE_EQ(roofline.unplaced[0].cpu_s, 3);
+  EXPECT_DOUBLE_EQ(roofline.unplaced[0].self_s, 3);
 }
 
 TEST(Roofline, ThreadsShareWhatTheMachineHas) {

@@ -34,7 +34,7 @@ struct Range {
 };
 
 struct Patch {
-  std::uint64_t place = 0;     // of the entry; 0: none
+  std::uint64_t place = 0;     // of the entry
   std::uint64_t original = 0;  // the original address
   std::uint64_t ours = 0;      // our address
   Range read_only;             // the pages that it is in, as the loader has protected them; empty: it has not
@@ -179,7 +179,7 @@ void patch(const Module& module, const Elf64_Rela& relocation, const Own& own) {
   if (now != reinterpret_cast<std::uint64_t>(next_definition(name)) && !at_first_call) {  // NOLINT: an address
     return;
   }
-  if (patches == nullptr || patch_count == most_patches) {
+  if (patch_count == most_patches) {
     too_many = true;
     return;
   }
@@ -260,6 +260,9 @@ Patched patch_all() {
 Patched patch_modules() {
   if (patches == nullptr) {
     patches = static_cast<Patch*>(map_own_memory(most_patches * sizeof(Patch)));
+  }
+  if (patches == nullptr) {
+    return Patched::not_all;
   }
   patching.store(true, std::memory_order_relaxed);
   return patch_new_modules();

@@ -55,10 +55,6 @@ timespec time_of(std::uint64_t ns) {
   return {static_cast<time_t>(ns / second_ns), static_cast<long>(ns % second_ns)};
 }
 
-clockid_t cpu_clock_of(std::int32_t tid) {  // the kernel's MAKE_THREAD_CPUCLOCK(tid, CPUCLOCK_SCHED)
-  return static_cast<clockid_t>((~static_cast<unsigned>(tid) << 3U) | 6U);
-}
-
 }  // namespace
 
 long start_thread_timer(std::int32_t tid, std::uint64_t first_ns, std::uint64_t period_ns) {
@@ -71,7 +67,7 @@ long start_thread_timer(std::int32_t tid, std::uint64_t first_ns, std::uint64_t 
   event.sigev_value.sival_ptr = &runtime();  // tells our signals from others'
   event._sigev_un._tid = tid;
   std::int32_t id = 0;
-  const long made = system_call(SYS_timer_create, cpu_clock_of(tid), &event, &id);
+  const long made = system_call(SYS_timer_create, thread_cpu_clock(tid), &event, &id);
   if (made < 0) {
     return made;
   }

@@ -62,7 +62,7 @@ void hand_to_target(int number, siginfo_t* info, void* context, const KernelActi
   }
   std::uint64_t mask = wish.mask | static_cast<ucontext_t*>(context)->uc_sigmask.__val[0];
   if ((wish.flags & SA_NODEFER) == 0) {
-    mask |= std::uint64_t{1} << static_cast<unsigned>(number - 1);
+    mask |= bit_in_mask(number);
   }
   system_call(SYS_rt_sigprocmask, SIG_SETMASK, &mask, nullptr, sizeof mask);
   // The handler may take one argument or three. We do not call it: it would find our stack, and our frames below its
@@ -92,7 +92,7 @@ bool session_over(std::uint64_t now_ns) {
 // If we were brought in late, masks are left alone. A watchpoint whose signal is blocked would leave the signal
 // pending, for any code that waits for signals: so a thread is not watched while it blocks it.
 void follow_mask(ThreadState& self, std::uint64_t mask) {
-  const bool blocked = (mask & std::uint64_t{1} << static_cast<unsigned>(SIGTRAP - 1)) != 0;
+  const bool blocked = (mask & bit_in_mask(SIGTRAP)) != 0;
   if (blocked != self.blocks_traps) {
     self.blocks_traps = self.watch_tried = blocked;
     if (blocked) {

@@ -32,6 +32,7 @@
 #include "collectors/in_target/sys/float_state.h"
 #include "collectors/in_target/sys/handler_stack.h"
 #include "collectors/in_target/sys/hidden_numbers.h"
+#include "collectors/in_target/sys/kernel_signals.h"
 #include "collectors/in_target/sys/own_memory.h"
 #include "collectors/in_target/sys/perf_events.h"
 #include "collectors/in_target/sys/system_calls.h"
@@ -83,7 +84,7 @@ void end_all_threads() {
 /// Takes a last tick of the calling thread, which has all signals blocked here: it would stay pending. A signal of that
 /// number from another sender is libc's, and goes on waiting.
 void take_own_tick() {
-  const std::uint64_t clock = std::uint64_t{1} << static_cast<unsigned>(clock_signal - 1);
+  const std::uint64_t clock = bit_in_mask(clock_signal);
   const timespec at_once{};
   siginfo_t info{};
   if (system_call(SYS_rt_sigtimedwait, &clock, &info, &at_once, sizeof clock) == clock_signal &&

@@ -10,6 +10,7 @@
 #include "collectors/in_target/contract/core.h"
 #include "collectors/in_target/libc/real_functions.h"
 #include "collectors/in_target/signals/handler_stubs.h"
+#include "collectors/in_target/sys/kernel_signals.h"
 #include "collectors/in_target/sys/system_calls.h"
 
 namespace crosstalk::in_target {
@@ -59,7 +60,7 @@ HandlerStack* lent_stack(stack_t& now) {
 /// signal blocked. This needs no system call, which the target may have forbidden.
 void return_to_death(SignalFrame& frame) {
   frame.context.registers[REG_RIP] = 0;
-  frame.context.mask |= std::uint64_t{1} << static_cast<unsigned>(SIGSEGV - 1);
+  frame.context.mask |= bit_in_mask(SIGSEGV);
 }
 
 /// Moves a frame from our stack to its place without us. Null: it has no room there.
@@ -223,7 +224,7 @@ namespace {
 /// that is too small: signals are blocked, except SIGTRAP, which kills on older kernels if blocked.
 long set_target_stack(HandlerStack& own, const stack_t& asked) {
   const bool block = observing();  // afterwards a filter may be in force, which allows the target's calls
-  const std::uint64_t most = ~(std::uint64_t{1} << static_cast<unsigned>(SIGTRAP - 1));
+  const std::uint64_t most = ~bit_in_mask(SIGTRAP);
   std::uint64_t before = 0;
   if (block) {
     system_call(SYS_rt_sigprocmask, SIG_BLOCK, &most, &before, sizeof before);

@@ -19,17 +19,13 @@
 #include <cstdint>
 
 #include "collectors/in_target/libc/real_functions.h"
+#include "collectors/in_target/sys/kernel_signals.h"
 
 namespace crosstalk::in_target {
 
 using SignalHandler = void (*)(int);
 using SetMask = RealFunction<int(int, const sigset_t*, sigset_t*)>;
 extern constinit SetMask libc_pthread_sigmask;
-
-/// 0 for a signal that does not exist.
-constexpr std::uint64_t bit_in_mask(int signal_number) {
-  return signal_number <= 0 || signal_number > 64 ? 0 : std::uint64_t{1} << static_cast<unsigned>(signal_number - 1);
-}
 
 /// The kernel knows 64 signals: the first word of a sigset_t, and all that libc reads or writes of one.
 inline std::uint64_t& word_of(sigset_t& set) { return *reinterpret_cast<std::uint64_t*>(&set); }             // NOLINT

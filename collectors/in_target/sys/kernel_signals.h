@@ -22,6 +22,11 @@ static_assert(sizeof(KernelAction) == 32);
 
 inline constexpr std::uint64_t every_signal = ~std::uint64_t{0};
 
+/// A signal's bit in a mask; 0 for a signal that does not exist.
+constexpr std::uint64_t bit_in_mask(int signal_number) {
+  return signal_number <= 0 || signal_number > 64 ? 0 : std::uint64_t{1} << static_cast<unsigned>(signal_number - 1);
+}
+
 /// 0 or -errno. Signal-safe, like the next one.
 inline long get_kernel_action(int signal_number, KernelAction& out) {
   return system_call(SYS_rt_sigaction, signal_number, nullptr, &out, sizeof out.mask);

@@ -63,6 +63,11 @@ inline std::uint64_t clock_ns(clockid_t clock) {
   return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(t.tv_nsec);
 }
 inline std::uint64_t monotonic_ns() { return clock_ns(CLOCK_MONOTONIC); }
+/// The clock of a thread's CPU time: the kernel's MAKE_THREAD_CPUCLOCK(tid, CPUCLOCK_SCHED). clock_ns() of it is 0 if
+/// the thread has ended.
+inline clockid_t thread_cpu_clock(std::int32_t tid) {
+  return static_cast<clockid_t>((~static_cast<unsigned>(tid) << 3U) | 6U);
+}
 /// CPU time of the calling thread, nanoseconds.
 inline std::uint64_t thread_cpu_ns() { return clock_ns(CLOCK_THREAD_CPUTIME_ID); }
 

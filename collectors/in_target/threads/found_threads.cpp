@@ -14,6 +14,7 @@
 #include "collectors/in_target/sampling/thread_timer.h"
 #include "collectors/in_target/sys/clock_signal.h"
 #include "collectors/in_target/sys/hidden_numbers.h"
+#include "collectors/in_target/sys/kernel_signals.h"
 #include "collectors/in_target/sys/system_calls.h"
 #include "collectors/in_target/sys/task_list.h"
 #include "collectors/in_target/sys/task_status.h"
@@ -59,7 +60,7 @@ void say_left_alone() {
 
 // libc's own thread for SIGEV_THREAD timers waits for our signal's number; a thread that blocks it would never tick.
 bool lets_ticks_in(std::int32_t tid) {
-  constexpr std::uint64_t bit = std::uint64_t{1} << static_cast<unsigned>(clock_signal - 1);
+  constexpr std::uint64_t bit = bit_in_mask(clock_signal);
   TaskStatus status;
   return read_task_status(tid, status) && (status.blocked & bit) == 0;
 }

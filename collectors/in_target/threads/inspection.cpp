@@ -5,6 +5,7 @@
 
 #include "collectors/in_target/core/passage.h"
 #include "collectors/in_target/sys/clock_signal.h"
+#include "collectors/in_target/sys/kernel_signals.h"
 #include "collectors/in_target/sys/system_calls.h"
 #include "collectors/in_target/sys/task_list.h"
 #include "collectors/in_target/sys/task_status.h"
@@ -12,32 +13,21 @@
 namespace crosstalk::in_target {
 namespace {
 
-constexpr std::uint64_t bit(int number) { return std::uint64_t{1} << static_cast<unsigned>(number - 1); }
+constexpr std::uint64_t our_signals = bit_in_mask(SIGTRAP) | bit_in_mask(clock_signal);
 
 // Our handlers run with every signal blocked, from before their first instruction to their last; hardly any other code
-// does for long. A signal that is pending and not blocked is about to bring a thread into one.
-bool in_handler(const TaskStatus& status) {
-  constexpr std::uint64_t never_blocked = bit(SIGKILL) | bit(SIGSTOP);
-  return (status.blocked | never_blocked) == ~std::uint64_t{0} ||
-         (status.pending & ~status.blocked & (bit(SIGTRAP) | bit(clock_signal))) != 0;
-}
-
-/// CPU time of a thread of this process; 0: it has ended.
-std::uint64_t cpu_ns_of(std::int32_t tid) {
-  constexpr std::int32_t of_a_thread = 4;  // CPUCLOCK_PERTHREAD_MASK
-  constexpr std::int32_t scheduler = 2;    // CPUCLOCK_SCHED
-  constexpr std::uint64_t ns_per_s = 1'000'000'000;
-  timespec time{};
-  return system_call(SYS_clock_gettime, ~tid * 8 | of_a_thread | scheduler, &time) < 0
-             ? 0
-             : static_cast<std::uint64_t>(time.tv_sec) * ns_per_s + static_cast<std::uint64_t>(time.tv_nsec);
+// does for long.
+bool blocks_all(const TaskStatus& status) {
+  constexpr std::uint64_t never_blocked = bit_in_mask(SIGKILL) | bit_in_mask(SIGSTOP);
+  return (status.blocked | never_blocked) == every_signal;
 }
 
 }  // namespace
 
 bool in_handler(std::int32_t tid) {
   TaskStatus status;
-  return read_task_status(tid, status) && in_handler(status);
+  // A signal that is pending and not blocked is about to bring the thread into a handler.
+  return read_task_status(tid, status) && (blocks_all(status) || (status.pending & ~status.blocked & our_signals) != 0);
 }
 
 void Inspection::begin() {
@@ -95,13 +85,13 @@ bool Inspection::is_outside(Look& look, Events events) {
     return true;  // it has ended
   }
   const bool own = look.tid == kernel_thread_id();
-  if ((!own && in_handler(status)) || (status.pending & (bit(SIGTRAP) | bit(clock_signal))) != 0) {
+  if ((!own && blocks_all(status)) || (status.pending & our_signals) != 0) {
     return false;
   }
   if (own || !status.runnable || events == Events::open) {
     return true;
   }
-  const std::uint64_t cpu_ns = cpu_ns_of(look.tid);
+  const std::uint64_t cpu_ns = clock_ns(thread_cpu_clock(look.tid));  // 0: it has ended
   look.cpu_ns = look.cpu_ns == 0 ? cpu_ns : look.cpu_ns;
   return cpu_ns == 0 || cpu_ns >= look.cpu_ns + delivered_after_ns;
 }

@@ -16,6 +16,7 @@
 #include "collectors/in_target/sampling/presence.h"
 #include "collectors/in_target/sampling/sampling.h"
 #include "collectors/in_target/sync/measured_wait.h"
+#include "collectors/in_target/sys/kernel_signals.h"
 #include "collectors/in_target/sys/perf_events.h"
 #include "collectors/in_target/sys/system_calls.h"
 #include "collectors/in_target/threads/found_table.h"
@@ -70,7 +71,7 @@ void write_start(ThreadState& self, std::uint64_t start_routine) {
 bool blocks_traps() {
   std::uint64_t mask = 0;
   system_call(SYS_rt_sigprocmask, SIG_BLOCK, nullptr, &mask, sizeof mask);
-  return (mask & std::uint64_t{1} << static_cast<unsigned>(SIGTRAP - 1)) != 0;
+  return (mask & bit_in_mask(SIGTRAP)) != 0;
 }
 
 ContextSwitches own_switches() {
