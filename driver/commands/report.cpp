@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <cstdio>
-#include <filesystem>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -125,10 +124,6 @@ Result<attribution::Analysis> analysed(const profile::ProfileReader& profile, co
 int show_report(ReportRequest& request) {
   settle_place(request);
   start_logging({false, request.verbosity});
-  if (std::error_code error; !request.sysroot.empty() && !std::filesystem::is_directory(request.sysroot, error)) {
-    log_error("--sysroot " + request.sysroot + ": there is no such directory");
-    return exit_refused;
-  }
   return_freed_blocks();
   const auto profile = profile::ProfileReader::open(request.input);
   if (!profile) {

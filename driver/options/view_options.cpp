@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 
 namespace crosstalk::driver {
 
@@ -13,7 +14,14 @@ void add_format_option(CLI::App& app, ViewTexts& texts, const std::string& forms
 }
 
 void add_view_options(CLI::App& app, ViewTexts& texts, std::string& sysroot, int& verbosity) {
-  app.add_option("--sysroot", sysroot, "Directory to search first for program files and debug files")->type_name("DIR");
+  const auto is_directory = [](const std::string& path) {
+    std::error_code error;
+    return path.empty() || std::filesystem::is_directory(path, error) ? std::string()
+                                                                      : path + ": there is no such directory";
+  };
+  app.add_option("--sysroot", sysroot, "Directory to search first for program files and debug files")
+      ->type_name("DIR")
+      ->check(is_directory, "");
   app.add_flag("--no-pager", texts.no_pager, "Do not page text on a terminal");
   app.add_option("--color", texts.color, "Colours: auto, always, never [auto]")->type_name("WHEN");
   app.add_flag("-v,--verbose", verbosity, "Print progress details on standard error")

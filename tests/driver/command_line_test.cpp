@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include "driver/commands/doctor.h"
+#include "driver/options/diff_options.h"
 #include "driver/options/record_options.h"
 #include "driver/options/report_options.h"
+#include "driver/options/roofline_options.h"
 #include "driver/options/suggestion.h"
 
 namespace crosstalk::driver::command_line_test {
@@ -217,14 +219,14 @@ TEST(ReportCommandLine, TakesAFileWithAndWithoutItsOption) {
 
 TEST(ReportCommandLine, TakesEveryOption) {
   const auto parsed = parse_report({"--view", "objects", "--by", "core", "--format", "csv", "--estimator", "e",
-                                    "--sysroot", "/r", "--no-pager", "--color", "never", "x.db"});
+                                    "--sysroot", "/usr", "--no-pager", "--color", "never", "x.db"});
   ASSERT_TRUE(parsed);
   const ReportRequest& request = *parsed->request;
   EXPECT_EQ(request.view, View::objects);
   EXPECT_EQ(request.by, attribution::GroupBy::core);
   EXPECT_EQ(request.format, Format::csv);
   EXPECT_EQ(request.estimator, "e");
-  EXPECT_EQ(request.sysroot, "/r");
+  EXPECT_EQ(request.sysroot, "/usr");
   EXPECT_FALSE(request.pager);
   EXPECT_EQ(request.color, ColorChoice::never);
 }
@@ -357,6 +359,17 @@ TEST(Suggestions, ForSlipsOfTheFinger) {
 TEST(Suggestions, InErrors) {
   EXPECT_NE(record_error({"--peroid", "4ms", "--", "true"}).find("did you mean '--period'?"), std::string::npos);
   EXPECT_EQ(record_error({"--annotate", "--", "true"}).find("did you mean"), std::string::npos);
+}
+
+TEST(CommandLine, RefusesASysrootThatIsNoDirectory) {
+  const auto report = parse_report({"--sysroot", "/no/such"});
+  const auto roofline = parse_roofline({"--sysroot", "/no/such"});
+  const auto diff = parse_diff({"--sysroot", "/no/such", "a", "b"});
+  ASSERT_FALSE(report || roofline || diff);
+  for (const Error& error : {report.error(), roofline.error(), diff.error()}) {
+    EXPECT_NE(std::string::npos, error.message.find("/no/such: there is no such directory")) << error.message;
+  }
+  EXPECT_TRUE(parse_report({"--sysroot", ""})) << "an empty one is none";
 }
 
 }  // namespace
