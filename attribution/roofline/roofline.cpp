@@ -97,23 +97,23 @@ bool is_held_in_core(const Verdict& verdict) {
                                  : std::all_of(verdict.reached.begin(), verdict.reached.end(), is_compute);
 }
 
-/// Removes advice that the loop follows already, and puts advice for the roof that limits it first.
-void fit_advice(const LoopFigures& figures, Verdict& verdict) {
+/// Removes advice that the loop follows already, and puts advice for the roof that limits it first. `held_in_core`: the
+/// floating-point units limit the loop.
+void fit_advice(const LoopFigures& figures, bool held_in_core, std::vector<Advice>& given) {
   constexpr double nearly_all = 0.95;
   constexpr std::array<Advice, 3> in_core = {Advice::vectorise, Advice::multiply_add, Advice::independent_operations};
   const bool vector = figures.packed.value_or(0) >= nearly_all;
-  const bool held_in_core = is_held_in_core(verdict);
-  std::erase_if(verdict.advice, [&](Advice advice) { return vector && advice == Advice::vectorise; });
+  std::erase_if(given, [&](Advice advice) { return vector && advice == Advice::vectorise; });
   if (held_in_core && vector) {
-    verdict.advice.push_back(Advice::independent_operations);
+    given.push_back(Advice::independent_operations);
   }
-  std::stable_partition(verdict.advice.begin(), verdict.advice.end(), [&](Advice advice) {
+  std::stable_partition(given.begin(), given.end(), [&](Advice advice) {
     return held_in_core == (std::find(in_core.begin(), in_core.end(), advice) != in_core.end());
   });
   // Placed loops mostly access memory in order already, so locality comes before the access pattern.
-  const auto pattern = std::find(verdict.advice.begin(), verdict.advice.end(), Advice::access_pattern);
-  const auto locality = std::find(verdict.advice.begin(), verdict.advice.end(), Advice::locality);
-  if (pattern < locality && locality != verdict.advice.end()) {
+  const auto pattern = std::find(given.begin(), given.end(), Advice::access_pattern);
+  const auto locality = std::find(given.begin(), given.end(), Advice::locality);
+  if (pattern < locality && locality != given.end()) {
     std::iter_swap(pattern, locality);
   }
 }
@@ -145,8 +145,11 @@ Result<RooflineLoop> placed(const LoopRow& loop, const models::Machine& machine)
   if (!verdict) {
     return tl::unexpected<Error>(verdict.error());
   }
-  fit_advice(*loop.figures, *verdict);
+  fit_advice(*loop.figures, is_held_in_core(*verdict), verdict->advice);
   auto irm = models::roofline::hierarchical_verdict(carm->bandwidths(), *compute, point);
+  if (irm) {
+    fit_advice(*loop.figures, irm->region == models::roofline::Region::compute, irm->advice);
+  }
   return RooflineLoop{
       &loop,         threads, *performance, *intensity, carm->bandwidths(), *std::move(compute), std::move(*verdict),
       std::move(irm)};

@@ -61,6 +61,12 @@ TEST(Roofline, WhatALoopDoesAlreadyIsNotAdvised) {
   ASSERT_FALSE(advice.empty());
   EXPECT_EQ(std::count(advice.begin(), advice.end(), Advice::vectorise), 0) << "all of it is vectors";
   EXPECT_EQ(advice[0], Advice::independent_operations);
+  ASSERT_TRUE(roofline.loops[0].irm);
+  const auto& irm = *roofline.loops[0].irm;
+  EXPECT_EQ(irm.region, models::roofline::Region::compute);
+  EXPECT_EQ(std::count(irm.advice.begin(), irm.advice.end(), Advice::vectorise), 0) << "neither by the other model";
+  ASSERT_FALSE(irm.advice.empty());
+  EXPECT_EQ(irm.advice[0], Advice::independent_operations);
 }
 
 TEST(Roofline, LoopsWithoutAPlaceSayWhy) {
