@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads finished profiles in the background, one at a time: a report for the metrics, and a copy for readers of pprof.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "daemon/service/profile_store.h"
+#include "daemon/service/worker.h"
+
+namespace crosstalk::service {
+
+/// Not thread-safe.
+class IntervalReader {
+ public:
+  explicit IntervalReader(std::string program) : program_(std::move(program)) {}
+
+  /// Queues a profile. If too many wait, drops the oldest one, which then counts as a failure.
+  void add(StoredProfile profile, bool pprof);
+  [[nodiscard]] std::vector<int> fds() const;
+
+  struct Outcome {
+    std::string service;
+    std::string report;  // JSON; empty: the profile could not be read
+    std::string why;     // it could not be; one line
+  };
+  /// Reads what the running job has written, and begins the next one. `now_ns`: CLOCK_MONOTONIC. Returns what was read.
+  [[nodiscard]] std::vector<Outcome> tend(std::uint64_t now_ns);
+  [[nodiscard]] bool idle() const { return !worker_ && waiting_.empty(); }
+
+ private:
+  struct Job {
+    StoredProfile profile;
+    bool pprof = false;  // it makes the copy; else the report
+  };
+  void begin_next(std::uint64_t now_ns, std::vector<Outcome>& outcomes);
+
+  std::string program_;
+  std::deque<Job> waiting_;
+  std::optional<Worker> worker_;
+  Job current_;
+  std::string output_;
+  std::uint64_t begun_ns_ = 0;
+  std::vector<Outcome> dropped_;
+};
+
+}  // namespace crosstalk::service

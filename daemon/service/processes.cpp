@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/service/processes.h"
+
+#include <dirent.h>
+#include <fnmatch.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <memory>
+#include <set>
+#include <sstream>
+
+#include "base/proc_fields.h"
+
+namespace crosstalk::service {
+namespace {
+
+std::string link_of(const std::string& path) {
+  std::array<char, 4096> target{};
+  const ssize_t length = ::readlink(path.c_str(), target.data(), target.size());
+  return length > 0 ? std::string(target.data(), static_cast<std::size_t>(length)) : std::string();
+}
+
+/// Takes the words of /proc/PID/cmdline, each ended by a zero.
+std::string joined(std::string words) {
+  while (!words.empty() && words.back() == '\0') {
+    words.pop_back();
+  }
+  std::replace(words.begin(), words.end(), '\0', ' ');
+  return words;
+}
+
+std::optional<pid_t> number_of(std::string_view text) {
+  pid_t pid = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, pid);
+  return error == std::errc{} && rest == end && pid > 0 ? std::optional(pid) : std::nullopt;
+}
+
+/// True if `path` has `unit` as a component.
+bool has_component(const std::string& path, const std::string& unit) {
+  std::istringstream parts(path);
+  for (std::string part; std::getline(parts, part, '/');) {
+    if (part == unit) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool is_at_or_below(const std::string& path, std::string group) {
+  while (group.size() > 1 && group.back() == '/') {
+    group.pop_back();
+  }
+  return path == group || group == "/" || path.starts_with(group + "/");
+}
+
+}  // namespace
+
+std::string cgroup_in(const std::string& text) {
+  std::istringstream lines(text);
+  std::string of_systemd;
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t first = line.find(':');
+    const std::size_t second = first == std::string::npos ? first : line.find(':', first + 1);
+    if (second == std::string::npos) {
+      continue;
+    }
+    const std::string controllers = line.substr(first + 1, second - first - 1);
+    if (controllers == "name=systemd") {
+      of_systemd = line.substr(second + 1);
+    } else if (controllers.empty() && (of_systemd.empty() || line.substr(second + 1) != "/")) {
+      return line.substr(second + 1);
+    }
+  }
+  return of_systemd;
+}
+
+std::optional<Process> process_of(pid_t pid) {
+  const std::string folder = "/proc/" + std::to_string(pid);
+  struct stat of {};
+  if (::stat(folder.c_str(), &of) != 0) {
+    return std::nullopt;
+  }
+  Process process;
+  process.pid = pid;
+  process.owner = of.st_uid;
+  process.command = joined(file_text(folder + "/cmdline"));
+  const std::string status = file_text(folder + "/status");
+  const auto state = proc_field(status, "State");
+  const auto group_id = proc_field(status, "Tgid");
+  const auto is_kernels = proc_field(status, "VmSize");  // kernel threads have no memory
+  if (!state || state->starts_with('Z') || !is_kernels || !group_id || number_of(*group_id) != pid) {
+    return std::nullopt;
+  }
+  process.parent = number_of(proc_field(status, "PPid").value_or("")).value_or(0);
+  process.executable = link_of(folder + "/exe");
+  process.cgroup = cgroup_in(file_text(folder + "/cgroup"));
+  return process;
+}
+
+std::vector<Process> ProcessList::look(std::uint64_t now_ns) {
+  constexpr std::uint64_t second = 1'000'000'000;
+  std::map<pid_t, Known> there;
+  std::vector<Process> all;
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir("/proc"), ::closedir);
+  while (const dirent* const entry = folder ? ::readdir(folder.get()) : nullptr) {
+    const auto pid = number_of(static_cast<const char*>(entry->d_name));
+    if (!pid) {
+      continue;
+    }
+    const auto before = known_.find(*pid);
+    Known known = before != known_.end() ? std::move(before->second) : Known{};
+    if (now_ns >= known.due_ns) {
+      // A process that was just seen for the first time may be about to execute its program.
+      const bool first = known.due_ns == 0;
+      known = {process_of(*pid), now_ns + (first ? 2 : 45 + static_cast<std::uint64_t>(*pid) % 30) * second};
+    }
+    if (known.process) {
+      all.push_back(*known.process);
+    }
+    there.emplace(*pid, std::move(known));
+  }
+  known_ = std::move(there);
+  std::sort(all.begin(), all.end(), [](const Process& a, const Process& b) { return a.pid < b.pid; });
+  return all;
+}
+
+bool belongs_to(const Process& process, const Match& match) {
+  switch (match.by) {
+    case MatchBy::unit:
+      return has_component(process.cgroup, match.pattern);
+    case MatchBy::cgroup:
+      return is_at_or_below(process.cgroup, match.pattern);
+    case MatchBy::executable:
+      return ::fnmatch(match.pattern.c_str(), process.executable.c_str(), 0) == 0;
+    case MatchBy::command:
+      return ::fnmatch(match.pattern.c_str(), process.command.c_str(), 0) == 0;
+  }
+  return false;
+}
+
+std::vector<pid_t> processes_of(const std::vector<Process>& all, const Match& match, bool children) {
+  std::set<pid_t> members;
+  for (const Process& process : all) {
+    if (belongs_to(process, match)) {
+      members.insert(process.pid);
+    }
+  }
+  const auto parent_of = [&](pid_t pid) {
+    const auto found = std::lower_bound(all.begin(), all.end(), pid,
+                                        [](const Process& process, pid_t wanted) { return process.pid < wanted; });
+    return found != all.end() && found->pid == pid ? found->parent : 0;
+  };
+  const auto descends = [&](pid_t pid) {
+    std::set<pid_t> seen;  // a snapshot of a changing tree may have a cycle
+    for (pid_t at = parent_of(pid); at > 0 && seen.insert(at).second; at = parent_of(at)) {
+      if (members.contains(at)) {
+        return true;
+      }
+    }
+    return false;
+  };
+  std::vector<pid_t> roots;
+  std::copy_if(members.begin(), members.end(), std::back_inserter(roots),
+               [&](pid_t pid) { return !children || !descends(pid); });
+  return roots;
+}
+
+}  // namespace crosstalk::service

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// The daemon's state as clients see it, as JSON objects. docs/daemon.md describes their fields.
+#pragma once
+
+#include <list>
+#include <string>
+#include <vector>
+
+#include "daemon/service/access.h"
+#include "daemon/service/profile_store.h"
+#include "daemon/service/sessions.h"
+#include "daemon/service/watched_service.h"
+
+namespace crosstalk::service {
+
+/// The parts of the state that `peer` may see: its own sessions, and the services that it may fetch profiles of; root
+/// sees all. `now_ns`: CLOCK_MONOTONIC.
+[[nodiscard]] std::string status_for(const Peer& peer, const std::list<Session>& sessions,
+                                     const std::vector<WatchedService>& services, std::uint64_t now_ns);
+
+/// The finished profiles of a service.
+[[nodiscard]] std::string list_of(const std::vector<StoredProfile>& profiles);
+
+}  // namespace crosstalk::service
