@@ -38,6 +38,8 @@
 #include "driver/recording/memory_sampling.h"
 #include "driver/recording/method_choice.h"
 #include "driver/recording/source_selection.h"
+#include "driver/service/connection.h"
+#include "driver/service/remote_recording.h"
 #include "driver/terminal/log.h"
 #include "driver/terminal/progress_line.h"
 
@@ -385,10 +387,38 @@ void die_of(int signal) {
   ::kill(::getpid(), signal);
 }
 
+/// Has the daemon record.
+int record_elsewhere(const RecordRequest& request) {
+  if (const std::string beyond = beyond_daemon(request); !beyond.empty()) {
+    return refuse({ErrorCode::invalid_argument, "--daemon: crosstalkd does not take " + beyond + "; leave it out"});
+  }
+  auto output = expand_name(request.output, name_facts());
+  auto recorded = output.and_then(check_writable).and_then([&] { return record_by_daemon(request, *output); });
+  if (!recorded) {
+    return refuse(recorded.error());
+  }
+  log_notice("wrote " + *output + "; see it with: crosstalk report" +
+             (*output == "crosstalk.db" ? "" : " " + shell_quoted(*output)));
+  return exit_ok;
+}
+
+/// True if this user lacks a right that the daemon may have.
+bool may_ask_daemon(const RecordRequest& request, const Error& error) {
+  return error.code == ErrorCode::permission && request.daemon == DaemonWish::automatic &&
+         beyond_daemon(request).empty() && has_daemon();
+}
+
 int record(const RecordRequest& request) {
   start_logging({request.quiet, request.verbosity});
+  if (request.daemon == DaemonWish::always) {
+    return record_elsewhere(request);
+  }
   auto prepared = prepare(request);
   if (!prepared) {
+    if (may_ask_daemon(request, prepared.error())) {
+      log_notice("crosstalkd is asked to record, because " + prepared.error().message);
+      return record_elsewhere(request);
+    }
     return refuse(prepared.error());
   }
   daemon::RecordOptions& options = prepared->options;

@@ -20,13 +20,14 @@ struct Subcommand {
   int (*run)(const Arguments&);
 };
 
-constexpr std::array<Subcommand, 7> subcommands = {{
+constexpr std::array<Subcommand, 8> subcommands = {{
     {"record", "run a command, or attach to processes, and write a profile", run_record},
     {"report", "show a profile as text, JSON or CSV", run_report},
     {"import", "make a profile from a recording of perf", run_import},
     {"diff", "compare two profiles, before and after a change", run_diff},
     {"roofline", "compare loops with the limits of the machine", run_roofline},
     {"calibrate", "measure the peaks of this machine, for reports and rooflines", run_calibrate},
+    {"service", "ask the daemon for its services and their profiles", run_service},
     {"doctor", "show what can be observed here, and how to allow more", run_doctor},
 }};
 

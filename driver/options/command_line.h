@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts that the command lines of all subcommands share. Parsing is pure: it prints nothing, never exits and touches no
-// file, so it can be tested and fuzzed.
+// Parts that the command lines of all subcommands share. Parsing is pure: it prints nothing, never exits and changes
+// nothing, so it can be tested and fuzzed.
 #pragma once
 
 #include <optional>

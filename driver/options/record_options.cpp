@@ -59,7 +59,8 @@ struct RecordTexts {
   std::optional<double> seconds, delay;  // of --duration, --delay
   std::vector<std::string> events;
   double budget_percent = 3;
-  bool children = false, no_children = false, no_lookahead = false, inject = false, waits = false;
+  bool children = false, no_children = false, no_lookahead = false, inject = false, waits = false, daemon = false,
+       no_daemon = false;
 };
 
 constexpr const char* record_examples =
@@ -89,6 +90,8 @@ void add_outside_options(CLI::App& app, RecordRequest& request, RecordTexts& tex
   app.add_flag("--observer", request.observer, "Observe the command from outside; preload nothing into it");
   app.add_flag("--inject", texts.inject,
                "With -p: load the collector into the process, for names of heap blocks and lookahead");
+  app.add_flag("--daemon", texts.daemon, "With -p: let crosstalkd record [if you may not and it runs]");
+  app.add_flag("--no-daemon", texts.no_daemon, "Never let crosstalkd record");
   app.add_option("--duration", texts.seconds, "With -p: detach after S seconds [when they end]")->type_name("S");
 }
 
@@ -300,6 +303,11 @@ Result<void> judge_attachment(const RecordTexts& texts, RecordRequest& request) 
     return fail(ErrorCode::invalid_argument,
                 "--inject goes with -p: a command that is launched has the collector in it");
   }
+  if (texts.daemon && (texts.no_daemon || !texts.pids)) {
+    return fail(ErrorCode::invalid_argument, texts.no_daemon ? "--daemon: with --no-daemon it says nothing; choose one"
+                                                             : "--daemon goes with -p: crosstalkd launches no command");
+  }
+  request.daemon = texts.daemon ? DaemonWish::always : texts.no_daemon ? DaemonWish::never : DaemonWish::automatic;
   if (auto judged = judge_times(texts, request); !judged || !texts.pids) {
     return judged;
   }
@@ -363,6 +371,9 @@ Result<Parsed<RecordRequest>> parse_record(const Arguments& arguments) {
                : Result<void>();
   });
 }
+
+std::string method_word(MethodWish method) { return name_of(method_names, method); }
+std::string partner_word(profile::Partner partner) { return name_of(partner_names, partner); }
 
 std::string source_name(SourceChoice source) { return name_of(source_names, source); }
 

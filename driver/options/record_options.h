@@ -20,6 +20,9 @@ enum class CounterChoice { automatic, on, off };
 /// How communication is seen: `automatic` uses the method that passed the self-tests.
 enum class MethodWish { automatic, watch, probe };
 
+/// Who observes: `automatic` has crosstalkd do it if this user may not, and a daemon is there.
+enum class DaemonWish { automatic, always, never };
+
 struct RecordRequest {
   std::string output = "crosstalk.db";  // as typed, with %p %h %t %%
   bool quiet = false;
@@ -35,13 +38,18 @@ struct RecordRequest {
   bool attach_children = false;            // with those that they start
   bool inject = false;                     // the collector is brought into the one process
   std::uint64_t duration_ns = 0;           // of the attachment; 0: until the processes end
-  profile::SessionConfig config;           // the user's choices, else defaults
-  std::vector<std::string> command;        // empty with -p, and only then
+  DaemonWish daemon = DaemonWish::automatic;
+  profile::SessionConfig config;     // the user's choices, else defaults
+  std::vector<std::string> command;  // empty with -p, and only then
 };
 
 [[nodiscard]] Result<Parsed<RecordRequest>> parse_record(const Arguments& arguments);
 
 /// The option's word for a source: "auto", "clock", "pebs", "ibs", "ibs-kmod".
 [[nodiscard]] std::string source_name(SourceChoice source);
+
+/// The words of --method and --partner.
+[[nodiscard]] std::string method_word(MethodWish method);
+[[nodiscard]] std::string partner_word(profile::Partner partner);
 
 }  // namespace crosstalk::driver

@@ -20,6 +20,7 @@
 #include "driver/options/record_options.h"
 #include "driver/options/report_options.h"
 #include "driver/options/roofline_options.h"
+#include "driver/options/service_options.h"
 #include "models/machine_json.h"
 #include "sample_analysis.h"
 
@@ -63,6 +64,7 @@ TEST(Manual, HasEveryOptionOfTheHelp) {
   expect_in_manual("crosstalk-diff.1", parse_diff({"--help"})->text);
   expect_in_manual("crosstalk-calibrate.1", parse_calibrate({"--help"})->text);
   expect_in_manual("crosstalk-roofline.1", parse_roofline({"--help"})->text);
+  expect_in_manual("crosstalk-service.1", parse_service({"--help"})->text);
 }
 
 TEST(Manual, HasNoOptionThatTheHelpLacks) {
@@ -71,6 +73,7 @@ TEST(Manual, HasNoOptionThatTheHelpLacks) {
                                                     {"crosstalk-doctor.1", parse_doctor({"--help"})->text},
                                                     {"crosstalk-diff.1", parse_diff({"--help"})->text},
                                                     {"crosstalk-roofline.1", parse_roofline({"--help"})->text},
+                                                    {"crosstalk-service.1", parse_service({"--help"})->text},
                                                     {"crosstalk-calibrate.1", parse_calibrate({"--help"})->text}};
   static const std::regex item("\n\\.It Fl ([^\n]*)");
   static const std::regex flag("(?:^|Fl )(-?[a-z][a-z-]*)(?= |$)");

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/service/remote_recording.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "daemon/signals.h"
+#include "driver/service/connection.h"
+#include "driver/terminal/log.h"
+
+namespace crosstalk::driver {
+namespace {
+
+service::Request request_of(const RecordRequest& from) {
+  service::Request request;
+  request.kind = service::RequestKind::record;
+  request.pids = from.pids;
+  service::SessionOptions& options = request.options;
+  options.children = from.attach_children;
+  options.period_ns = from.config.period_ns;
+  options.budget_percent = 100 * from.config.budget;
+  options.watchpoints = from.config.watchpoints;
+  options.method = method_word(from.method);
+  options.partner = partner_word(from.config.partner);
+  if (from.duration_ns != 0) {
+    options.duration_s = static_cast<double>(from.duration_ns) * 1e-9;
+  }
+  return request;
+}
+
+/// Passes on what waits in the worker's standard error.
+void pass_on_words(const UniqueFd& errors) {
+  std::array<char, 4096> part{};
+  for (ssize_t length = 1; length > 0;) {
+    length = ::read(errors.get(), part.data(), part.size());
+    if (length > 0) {
+      (void)!::write(STDERR_FILENO, part.data(), static_cast<std::size_t>(length));
+    }
+  }
+}
+
+/// Waits for the end of the session. A signal asks the daemon to end it; a second one ends the waiting.
+Result<Answer> await_end(const service::Channel& channel, const UniqueFd& errors, const daemon::SignalWatch& signals) {
+  bool told = false;
+  bool words = true;
+  while (true) {
+    std::array<pollfd, 3> polled{{{channel.fd(), POLLIN, 0}, {signals.fd(), POLLIN, 0}, {errors.get(), POLLIN, 0}}};
+    ::poll(polled.data(), words ? 3 : 2, -1);
+    if (words && polled[2].revents != 0) {
+      pass_on_words(errors);
+      words = (polled[2].revents & POLLHUP) == 0;
+    }
+    while (signals.take()) {
+      if (told) {
+        return fail(ErrorCode::system, "interrupted twice; the profile is lost");
+      }
+      told = true;
+      (void)channel.send(service::to_message(service::Request{service::RequestKind::stop, {}, {}, "", ""}));
+    }
+    if (polled[0].revents != 0) {
+      auto answer = next_answer(channel);
+      pass_on_words(errors);
+      return answer;
+    }
+  }
+}
+
+}  // namespace
+
+std::string beyond_daemon(const RecordRequest& request) {
+  const profile::SessionConfig usual;
+  const std::array<std::pair<bool, const char*>, 9> beyond = {{
+      {request.pids.empty(), "a command to launch"},
+      {request.inject, "--inject"},
+      {request.delay_ns != 0, "--delay"},
+      {request.source != SourceChoice::automatic, "--source"},
+      {!request.memory_events.empty() || request.config.clock != profile::ClockKind::automatic, "--event"},
+      {request.counters != CounterChoice::automatic, "--counters"},
+      {request.config.board_slots != usual.board_slots, "--board-slots"},
+      {request.config.seed != usual.seed, "--seed"},
+      {request.config.heap_threshold != usual.heap_threshold, "--heap-threshold"},
+  }};
+  for (const auto& [is_given, option] : beyond) {
+    if (is_given) {
+      return option;
+    }
+  }
+  return {};
+}
+
+Result<void> record_by_daemon(const RecordRequest& request, const std::string& output) {
+  const auto channel = service::Channel::connect(daemon_socket());
+  const auto signals = daemon::SignalWatch::begin(daemon::SignalsFor::session);
+  if (!channel || !signals) {
+    return tl::unexpected<Error>(!channel ? channel.error() : signals.error());
+  }
+  const auto begun = ask(*channel, request_of(request));
+  if (!begun) {
+    return tl::unexpected<Error>(begun.error());
+  }
+  if (begun->reply.kind != service::Reply::Kind::started || begun->descriptors.empty()) {
+    return fail(ErrorCode::corrupt, "crosstalkd's answer is damaged: the session has no descriptors");
+  }
+  log_notice(fmt::format("crosstalkd records, within {:g} % of the CPU time", 100 * begun->reply.budget));
+  const auto ended = await_end(*channel, begun->descriptors.front(), *signals);
+  if (!ended) {
+    return tl::unexpected<Error>(ended.error());
+  }
+  if (ended->descriptors.empty()) {
+    return fail(ErrorCode::refused, "crosstalkd recorded nothing");  // its worker has said why
+  }
+  return save_profile(ended->descriptors.front(), output);
+}
+
+}  // namespace crosstalk::driver
