@@ -67,6 +67,7 @@ GROUPS = [
           watchpoints=True),
     Group("overhead", "recorded against bare runs", "./dev bench overhead --pairs 10 --turns 4 --only pigz", r"^(\|.*\|)$"),
     Group("soak", "the recorder's memory does not grow", "./dev soak 600", r"^(.*MB.*)$"),
+    Group("soak-daemon", "a server under the daemon: nothing grows, no answer is wrong", "./dev soak-daemon 600", r"^(.*MB.*)$"),
 ]
 
 
