@@ -47,6 +47,19 @@ CASES = [
     ("read_only_sharing", ["--seconds", "3"]),
 ]
 
+# Each thread has a processor of its own.
+MANY = [(name, ["--seconds", "6", "--threads", threads, *more]) for threads in ("8", "16") for name, more in [
+    ("ring", []), ("one_writer_many_readers", []), ("pipeline", []), ("all_to_all", ["--lines", "64"]),
+    ("reduction_tree", ["--lines", "1024"]), ("work_stealing", []), ("mixed", []), ("false_sharing", [])]]
+
+MANY_EXPLANATION = """## Many threads, each on a processor of its own
+
+Written by `./dev bench accuracy --many`. The columns are those of the first table; medians of {runs} runs, the worst in
+brackets.
+
+Machine: {machine}.
+"""
+
 EXPLANATION = """# Accuracy
 
 Written by `./dev bench accuracy`; every figure below is measured, none is typed.
@@ -179,19 +192,21 @@ def row(name, arguments, results):
     ]
 
 
-def measure_table(runs, only, writes):
+def measure_table(cases, runs, only):
     rows = []
     with common.Folder() as folder:
-        for name, arguments in CASES:
+        for name, arguments in cases:
             if only not in name:
                 continue
             results = [compare(*observe(name, arguments, folder.file("run.db"))) for _ in range(runs)]
             rows.append(row(name, arguments, results))
             print(" | ".join(rows[-1]), flush=True)
-    text = common.table(["workload", "distance of costs", "of counts", "floor", "phantom", "largest", "true sharing",
+    return common.table(["workload", "distance of costs", "of counts", "floor", "phantom", "largest", "true sharing",
                          "cost", "cost / timed", "count", "detections/s", "first", "overhead"], rows)
-    if writes:
-        common.write_section("accuracy.md", "communication", EXPLANATION.format(runs=runs, machine=common.machine()) + "\n" + text + "\n")
+
+
+def write_table(section, explanation, runs, text):
+    common.write_section("accuracy.md", section, explanation.format(runs=runs, machine=common.machine()) + "\n" + text + "\n")
 
 
 def write_study(path):
@@ -222,6 +237,8 @@ def study_path(options):
 def parse():
     sweeps = [sweep.name for sweep in sensitivity_model.SWEEPS]
     parser = argparse.ArgumentParser(prog="./dev bench accuracy", description=__doc__)
+    parser.add_argument("--many", action="store_true", help="only the table of workloads of 8 and 16 threads, for a machine "
+                        "of 16 processors")
     parser.add_argument("--table", action="store_true", help="only the table of workloads at defaults")
     parser.add_argument("--observer", action="store_true", help="only the table of workloads watched from outside and from inside")
     parser.add_argument("--methods", action="store_true", help="only the table of workloads of two threads by watchpoints and by probes")
@@ -259,8 +276,13 @@ def main():
         return accuracy_methods.measure_table(options.runs or (1 if options.quick else 5), options.only,
                                               not options.only and not options.quick)
     if not options.study and not options.sweep:
-        measure_table(options.runs or (1 if options.quick else 3), options.only, not options.only and not options.quick)
-    if not options.table and not options.only:
+        cases, section, explanation = ((MANY, "communication-many", MANY_EXPLANATION) if options.many else
+                                       (CASES, "communication", EXPLANATION))
+        runs = options.runs or (1 if options.quick else 3)
+        text = measure_table(cases, runs, options.only)
+        if not options.only and not options.quick:
+            write_table(section, explanation, runs, text)
+    if not options.table and not options.only and not options.many:
         path = study_path(options)
         sensitivity.study(path, options.runs or (2 if options.quick else 3),
                           options.seconds or (2.5 if options.quick else 4), options.quick, options.sweep, options.resume)
