@@ -17,6 +17,9 @@ enum class Method : std::uint32_t { none = 0, watch = 1, probe = 2 };
 /// The way to find the partner of a sampled access: it decides which samples begin a watch.
 enum class Partner : std::uint32_t { automatic = 0, board = 1, next_access = 2, next_store = 3 };
 
+/// Other threads armed for one watch at most: arming one takes some 10 us. Of more, so many are drawn at random.
+inline constexpr std::uint32_t most_armed = 24;
+
 /// Bytes of a line that moves between caches. A watch covers words of one line.
 inline constexpr std::size_t cache_line = 64;
 

@@ -45,12 +45,13 @@ Strata::Strata(std::span<const profile::WatchRow> watches, std::span<const profi
   for (const profile::ThreadRow& thread : threads) {
     process_of_thread_.push_back(thread.process.value);
   }
+  const ArmingFailures failures(watches);
   if (policy_.by_place) {
-    choose_units(watches);
+    choose_units(watches, failures);
   }
   for (std::size_t i = 0; i < watches.size(); ++i) {
     const profile::WatchRow& watch = watches[i];
-    if (watch.thread.value < threads.size() && takes(watch.sample_access)) {
+    if (watch.thread.value < threads.size() && takes(watch.sample_access) && !failures.misses_threads(watch)) {
       note_line(watch.thread.value, watch.sample_flags, watch.sample_address);
       const profile::Weight weight = watch.sample_weight();
       watched_[i] = {cell_of(kind_of_sample(watch.thread, watch.sample_flags, weight.unit, watch.sample_access),
@@ -71,12 +72,12 @@ bool Strata::takes(AccessKind kind) const {
 
 // Chooses lines first; the watches on a page's other lines decide on the page. For both, chooses single threads' units
 // first, then those of all remaining threads of a process together.
-void Strata::choose_units(std::span<const profile::WatchRow> watches) {
+void Strata::choose_units(std::span<const profile::WatchRow> watches, const ArmingFailures& failures) {
   const auto choose = [&](Units& units, std::uint32_t least, auto whose, auto unit_of_address) {
     std::map<std::pair<std::uint32_t, Unit>, double> looks;
     for (const profile::WatchRow& watch : watches) {
       if (watch.thread.value < process_of_thread_.size() && takes(watch.sample_access) &&
-          unit_of(watch.thread.value, watch.sample_address) == rest) {
+          !failures.misses_threads(watch) && unit_of(watch.thread.value, watch.sample_address) == rest) {
         looks[{whose(watch.thread.value), unit_of_address(watch.sample_address)}] += arming_of(watch).chance(1);
       }
     }

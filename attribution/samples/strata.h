@@ -30,6 +30,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "attribution/samples/arming.h"
 #include "attribution/samples/weights.h"
 #include "base/hash.h"
 #include "profile/model.h"
@@ -142,7 +143,7 @@ class Strata {
     double look = 0;
   };
   [[nodiscard]] bool takes(AccessKind kind) const;
-  void choose_units(std::span<const profile::WatchRow> watches);
+  void choose_units(std::span<const profile::WatchRow> watches, const ArmingFailures& failures);
   [[nodiscard]] Unit unit_of(std::uint32_t thread, std::uint64_t address) const;
   std::uint32_t kind_of(const Kind& kind);
   std::uint32_t cell_of(const Kind& kind, std::uint64_t address);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "attribution/objects/near_callers.h"
+#include "attribution/samples/arming.h"
 #include "attribution/timeline/probe_effect.h"
 #include "attribution/timeline/probe_timeline.h"
 
@@ -25,6 +26,7 @@ Result<TrapsRead> timelines_of(const profile::ProfileReader& profile, const Prog
   NearCallers near(view, stacks);
   const CallersLookup callers = [&](const profile::TrapRow& trap) { return near.of(trap); };
   const std::vector<profile::WatchRow>& watches = profile.watches();
+  const ArmingFailures failures(watches);
   TrapsRead result;
   const auto restart = [&] {
     result.timelines.assign(watches.size(), {});
@@ -33,6 +35,11 @@ Result<TrapsRead> timelines_of(const profile::ProfileReader& profile, const Prog
   restart();
   const auto take = [&](std::size_t watch, std::span<const profile::TrapRow> traps) {
     OwnershipTimeline timeline = ownership_timeline(watches[watch], traps, view.threads(), lookup, callers);
+    if (failures.misses_threads(watches[watch])) {  // successive accesses that it saw may not have been successive
+      timeline.communications.clear();
+      timeline.interrupted.clear();
+      timeline.invalidations.clear();
+    }
     prefer_watched_stores(timeline.communications);
     timeline.communications.shrink_to_fit();
     timeline.invalidations.shrink_to_fit();

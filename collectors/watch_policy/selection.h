@@ -32,8 +32,7 @@ namespace crosstalk::watch_policy {
 /// horizon. One in so many gets the whole horizon, to catch slow exchange.
 [[nodiscard]] std::uint64_t choose_horizon(bool suspected, std::uint64_t whole_horizon_ns, std::uint64_t& random);
 
-/// Other threads armed for one watch at most: arming one takes some 10 us.
-inline constexpr std::uint32_t most_armed = 24;
+using profile::most_armed;
 
 /// Draws the threads to arm, if there are too many others: each set of most_armed of them is as likely as any other
 /// (Knuth, The Art of Computer Programming, volume 2, 3.4.2, algorithm S). A partner that the board has named is armed

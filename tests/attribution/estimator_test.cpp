@@ -305,14 +305,32 @@ TEST(Armed, WatchesThatHadThePartnerStandForTheOthers) {
   for (int i = 0; i < 20; ++i) {
     const profile::SampleRow row = eligible(0, 0x1000);
     recording.watch(row, i % 4 == 0 ? std::vector{seen(1, 0)} : std::vector<SeenCommunication>{});
-    recording.watches.back().threads = 64;
-    recording.watches.back().armed = 21;
+    recording.watches.back().threads = 73;
+    recording.watches.back().armed = 24;
   }
-  EXPECT_NEAR(recording.estimate().at(0).true_sharing.cost_s.value(), 0.005 * 63 / 21, 1e-9);
+  EXPECT_NEAR(recording.estimate().at(0).true_sharing.cost_s.value(), 0.005 * 72 / 24, 1e-9);
   for (profile::WatchRow& watch : recording.watches) {
     watch.suspected = true;  // the board has named the partner, which was armed first
   }
   EXPECT_NEAR(recording.estimate().at(0).true_sharing.cost_s.value(), 0.005, 1e-9);
+}
+
+// The thread that stored in between is not seen.
+TEST(Armed, WatchesThatMissThreadsAreNoEvidence) {
+  Recording recording(64);
+  for (int i = 0; i < 20; ++i) {
+    recording.watch(eligible(0, 0x1000), {});
+    recording.watches.back().threads = 9;
+    recording.watches.back().armed = i < 10 ? 8 : 7;
+  }
+  Strata strata(recording.watches, recording.threads);
+  strata.finish();
+  EXPECT_NE(Strata::none, strata.of_watch(0));
+  EXPECT_EQ(Strata::none, strata.of_watch(19));
+  for (profile::WatchRow& watch : recording.watches) {
+    watch.armed = 1;
+  }
+  EXPECT_FALSE(ArmingFailures(recording.watches).misses_threads(recording.watches[0])) << "nothing else is known";
 }
 
 // An event that stands for three of a thread's two watches is not cut to two: hardly watched threads form one stratum.
@@ -320,8 +338,8 @@ TEST(Armed, AnEventIsNotCutToTheFewWatchesOfItsThread) {
   Recording recording(64);
   for (std::uint32_t i = 0; i < 60; ++i) {
     recording.watch(eligible(i % 30, 0x1000), i == 0 ? std::vector{seen(40, 0)} : std::vector<SeenCommunication>{});
-    recording.watches.back().threads = 64;
-    recording.watches.back().armed = 21;
+    recording.watches.back().threads = 73;
+    recording.watches.back().armed = 24;
   }
   EXPECT_NEAR(recording.estimate().at(0).true_sharing.cost_s.value(), 0.003, 1e-9);
 }

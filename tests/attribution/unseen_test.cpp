@@ -81,12 +81,12 @@ TEST(Unseen, IsLimitedByTheWordsThatWereDrawn) {
 TEST(Unseen, AKnownPartnerMayBeWhereItWasNotArmed) {
   Recording run(100, {word_at(0)});
   for (profile::WatchRow& watch : run.watches) {
-    watch.threads = 64;
-    watch.armed = 63;
+    watch.threads = 73;
+    watch.armed = 72;
   }
   EXPECT_EQ(run.limits().of(0)->of_partner.true_ns, 0);
   for (profile::WatchRow& watch : run.watches) {
-    watch.armed = 21;
+    watch.armed = 24;
   }
   EXPECT_NEAR(run.limits().of(0)->of_partner.true_ns, 3 * most_unseen_events * ms, 1);
   EXPECT_NEAR(run.limits().of(0)->anywhere.true_ns, 3 * most_unseen_events * ms, 1);

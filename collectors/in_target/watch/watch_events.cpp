@@ -49,11 +49,11 @@ long open_claimed(ThreadState& thread, std::uint32_t event, std::int32_t tid) {
   return result;
 }
 
+}  // namespace
+
 bool lives(const ThreadState& thread) {
   return thread.phase.load(std::memory_order_seq_cst) == static_cast<std::uint32_t>(ThreadPhase::live);
 }
-
-}  // namespace
 
 long keep_events(ThreadState& self, std::uint32_t first, std::uint32_t count) {
   for (std::uint32_t event = first; event < first + count; ++event) {

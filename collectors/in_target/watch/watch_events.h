@@ -38,6 +38,8 @@ void end_events(ThreadState& self);
 long set_event(ThreadState& thread, std::uint32_t event, const WatchPlace& place);
 /// Sets the event as set_event() does, and opens it if the thread has it on demand.
 long demand_event(ThreadState& thread, std::uint32_t event, const WatchPlace& place);
+/// True if the thread has not said that it ends.
+[[nodiscard]] bool lives(const ThreadState& thread);
 /// True if it is armed, or was opened for a watch.
 bool in_use(ThreadState& thread, std::uint32_t event);
 /// Called when the watch is over: disables the event, or closes one that was opened for it.

@@ -263,8 +263,14 @@ WatchUnit::Armed WatchUnit::arm_others(Slot& slot, ThreadState& self, std::uint3
   const auto can_be_armed = [&](const ThreadState& thread) {
     return &thread != &self && thread.watch_events.load(std::memory_order_acquire) != 0 && !armed_for(slot, thread);
   };
-  std::uint32_t armed = 0;
-  const auto arm_one = [&](ThreadState& thread) { armed += arm_all(slot, thread) ? 1 : 0; };
+  std::uint32_t armed = 0, gone = 0;
+  const auto arm_one = [&](ThreadState& thread) {
+    if (arm_all(slot, thread)) {
+      ++armed;
+    } else if (!lives(thread)) {
+      ++gone;  // it accesses nothing
+    }
+  };
   std::uint32_t candidates = 0;
   for (std::uint32_t i = 0; i < extent; ++i) {
     candidates += can_be_armed(threads.at(i)) ? 1 : 0;
@@ -281,7 +287,20 @@ WatchUnit::Armed WatchUnit::arm_others(Slot& slot, ThreadState& self, std::uint3
       arm_one(thread);
     }
   }
-  return {candidates, armed};
+  return {candidates - gone, armed};
+}
+
+bool WatchUnit::has_closed_events() {
+  Registry& threads = registry();
+  const std::uint32_t extent = threads.extent();
+  for (std::uint32_t i = 0; i < extent; ++i) {
+    const ThreadState& thread = threads.at(i);
+    if (thread.watch_events.load(std::memory_order_relaxed) != 0 &&
+        thread.on_demand.load(std::memory_order_relaxed) != 0) {
+      return true;
+    }
+  }
+  return false;
 }
 
 void WatchUnit::arm_self(Slot& slot, ThreadState& self, const watch_policy::SampledAccess& access) {
@@ -297,6 +316,12 @@ bool WatchUnit::open(ThreadState& self, const WatchRequest& request, std::uint64
   }
   if (!has_spare_numbers()) {
     descriptors_scarce();
+    return false;
+  }
+  // Two threads that open events at the same time are in each other's way (sys/hidden_numbers.h): a watch that is
+  // opened beside another one would miss threads.
+  const TryLock opens(opening_, runtime().pid);
+  if (!opens.held() && has_closed_events()) {
     return false;
   }
   const std::uint64_t begin_ns = thread_cpu_ns();

@@ -22,6 +22,7 @@
 #include "base/registers.h"
 #include "collectors/in_target/core/thread_state.h"
 #include "collectors/in_target/processes/cross_process_state.h"
+#include "collectors/in_target/sys/try_lock.h"
 #include "collectors/watch_policy/board.h"
 #include "collectors/watch_policy/interruption.h"
 #include "collectors/watch_policy/runs.h"
@@ -144,6 +145,8 @@ class WatchUnit {
   void write_open(Slot& slot, ThreadState& self, const WatchRequest& request, Threads threads,
                   std::uint64_t horizon_ns);
   Armed arm_others(Slot& slot, ThreadState& self, std::uint32_t partner);
+  /// True if a thread's events are open during watches only.
+  [[nodiscard]] static bool has_closed_events();
   void arm_self(Slot& slot, ThreadState& self, const watch_policy::SampledAccess& access);
   [[nodiscard]] bool armed_for(const Slot& slot, const ThreadState& thread) const;
   void restore_runner(Slot& slot, std::uint32_t runner);
@@ -184,6 +187,7 @@ class WatchUnit {
   std::uint64_t horizon_ns_ = 0;
   std::atomic<std::uint64_t> mean_cost_ns_;
   std::atomic<std::uint32_t> words_granted_ = words_unknown;  // the most that the kernel has let a thread have
+  ProcessFlag opening_;
   Slot slot_[watch_slots];
 };
 
