@@ -25,6 +25,8 @@ enum class DaemonWish { automatic, always, never };
 
 struct RecordRequest {
   std::string output = "crosstalk.db";  // as typed, with %p %h %t %%
+  std::uint64_t switch_ns = 0;          // of --switch-output; 0: one profile
+  std::size_t switch_most = 0;          // of --switch-max-files; 0: all
   bool quiet = false;
   int verbosity = 0;  // number of -v
   SourceChoice source = SourceChoice::automatic;
