@@ -34,6 +34,7 @@
 #include "attribution/samples/brief_threads.h"
 #include "attribution/samples/sample_digest.h"
 #include "attribution/samples/strata.h"
+#include "attribution/stacks/weighted_stacks.h"
 #include "attribution/stages/sample_readers.h"
 #include "attribution/stages/trap_reading.h"
 #include "attribution/stages/watch_sight.h"
@@ -216,6 +217,9 @@ Result<void> Course::read_samples() {
   // A recording with a trap proves that watchpoints fire.
   const auto trapless = traps_ == 0 ? std::span(profile_.watches()) : std::span<const profile::WatchRow>();
   samples_.emplace(profile_, view_, spaces_, traps_read_.timelines, lines_, strata_, trapless);
+  if (options_.stacks) {
+    samples_->stacks.emplace(view_);
+  }
   const Result<std::optional<profile::EventId>> event = event_of_shares(profile_);
   if (!event) {
     return tl::unexpected<Error>(event.error());
@@ -230,6 +234,9 @@ Result<void> Course::read_samples() {
     return read;
   }
   samples_->callers.want(stacks_);
+  if (samples_->stacks) {
+    samples_->stacks->want(stacks_);
+  }
   strata_.finish();
   analysis_.session = profile_.session();
   analysis_.processes = profile_.processes();
@@ -260,6 +267,11 @@ Result<void> Course::find_loops() {
   }
   if (auto read = samples_->callers.read_chains(profile_); !read) {
     return read;
+  }
+  if (samples_->stacks) {
+    if (auto read = samples_->stacks->read_chains(profile_, stacks_); !read) {
+      return read;
+    }
   }
   code_totals_ = code_totals(samples_->digest.code(), view_);
   time_ = code_time(code_totals_, view_, options_.max_rows, uncovered());
@@ -327,6 +339,13 @@ Result<void> Course::estimate_costs() {
   analysis_.threads = thread_summaries(profile_.threads(), profile_.processes(), samples_->digest.threads(),
                                        known ? &analysis_.communication.cells : nullptr);
   limit_gains(analysis_.communication, analysis_.threads);
+  if (options_.stacks) {
+    const std::vector<CodeTotal> code = samples_->digest.code();
+    analysis_.stacks = std::make_shared<const WeightedStacks>(weighted_stacks(
+        {view_, stacks_, *samples_->stacks, code, samples_->digest.threads(), analysis_.threads, filer.located(),
+         estimated_.contributions, estimated_.expansion, *objects_, analysis_.communication},
+        *options_.stacks));
+  }
   return {};
 }
 

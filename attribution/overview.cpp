@@ -243,6 +243,7 @@ std::vector<ThreadSummary> thread_summaries(std::span<const profile::ThreadRow> 
     ThreadSummary summary;
     summary.index = static_cast<std::uint32_t>(i);
     summary.pid = row.process.value < processes.size() ? processes[row.process.value].pid : 0;
+    summary.process = row.process;
     summary.tid = row.tid;
     summary.name = row.name;
     const ThreadTotal total = i < totals.size() ? totals[i] : ThreadTotal{};

@@ -72,6 +72,7 @@ void Recorder::begin() {
   due_.change = options_->switch_ns != 0 ? now_ns_ + options_->switch_ns : 0;
   session_.command = options_->command_text.empty() ? shell_quoted(options_->command) : options_->command_text;
   session_.begin_ns = now_ns_;
+  session_.begin_unix_ns = clock_ns(CLOCK_REALTIME);
   session_.end_ns = now_ns_;
   session_.source = options_->source_name;
   session_.source_choice = options_->source_choice;

@@ -43,14 +43,15 @@ struct Session {
   std::string command;             // as typed, shell-quoted
   std::optional<int> exit_status;  // of the launched command; 128+N for a signal
   std::uint64_t begin_ns = 0;
-  std::uint64_t end_ns = 0;      // last drain, when the recorder was killed
-  bool complete = false;         // the recorder ended in an orderly way
-  std::string source = "clock";  // `imported_source`: perf's recording, with no watches of ours
-  std::string source_choice;     // why it is this source: the better ones, with what spoke against each
-  std::string method_choice;     // why it is this method (config.method)
-  std::string host;              // uname -n
-  std::string kernel;            // uname -r
-  std::string architecture;      // uname -m; empty: not known, and x86_64 unless it was imported
+  std::uint64_t end_ns = 0;         // last drain, when the recorder was killed
+  std::uint64_t begin_unix_ns = 0;  // begin_ns by the wall clock, since 1970 in UTC; 0: not known
+  bool complete = false;            // the recorder ended in an orderly way
+  std::string source = "clock";     // `imported_source`: perf's recording, with no watches of ours
+  std::string source_choice;        // why it is this source: the better ones, with what spoke against each
+  std::string method_choice;        // why it is this method (config.method)
+  std::string host;                 // uname -n
+  std::string kernel;               // uname -r
+  std::string architecture;         // uname -m; empty: not known, and x86_64 unless it was imported
   std::string cpu_model;
   std::uint32_t cpus = 0;
   std::uint32_t line_bytes = 64;

@@ -13,6 +13,7 @@ void visit_session(S& session, Visitor&& visit) {
   visit("exit_status", session.exit_status);
   visit("begin_ns", session.begin_ns);
   visit("end_ns", session.end_ns);
+  visit("begin_unix_ns", session.begin_unix_ns);
   visit("complete", session.complete);
   visit("source", session.source);
   visit("source_choice", session.source_choice);

@@ -287,6 +287,11 @@ std::optional<std::uint64_t> Module::address_of(std::uint64_t file_offset) {
   return code() != nullptr ? code()->address_of(file_offset) : std::nullopt;
 }
 
+std::optional<FileSegment> Module::segment_at(std::uint64_t address) {
+  open();
+  return code() != nullptr ? code()->segment_at(address) : std::nullopt;
+}
+
 std::span<const std::uint8_t> Module::bytes_at(std::uint64_t address) {
   open();
   return code() != nullptr ? code()->code_at(address) : std::span<const std::uint8_t>();

@@ -42,6 +42,8 @@ class Module {
   /// The module address of an offset in the file (ElfFile::address_of); nullopt if the file is missing. Does not count
   /// for missing().
   [[nodiscard]] std::optional<std::uint64_t> address_of(std::uint64_t file_offset);
+  /// The loaded segment that holds `address`; nullopt if the file is missing. Does not count as a request, either.
+  [[nodiscard]] std::optional<FileSegment> segment_at(std::uint64_t address);
   /// Empty if the file is missing or has no bytes there. Does not count for missing().
   [[nodiscard]] std::span<const std::uint8_t> bytes_at(std::uint64_t address);
   /// The machine code of the function that holds `address`.

@@ -171,6 +171,11 @@ LoopAnatomy* Symbolizer::loop_anatomy(ModuleId module, std::uint64_t address) {
   return found != nullptr ? found->loop_anatomy(address) : nullptr;
 }
 
+std::optional<FileSegment> Symbolizer::segment_at(ModuleId module, std::uint64_t address) {
+  Module* found = state_->module(module);
+  return found != nullptr ? found->segment_at(address) : std::nullopt;
+}
+
 std::optional<std::uint64_t> Symbolizer::address_of(ModuleId module, std::uint64_t file_offset) {
   Module* found = state_->module(module);
   return found != nullptr ? found->address_of(file_offset) : std::nullopt;

@@ -58,6 +58,9 @@ class Symbolizer {
   /// The module address of an offset in the module's file; nullopt: the file is not known.
   [[nodiscard]] std::optional<std::uint64_t> address_of(ModuleId module, std::uint64_t file_offset);
 
+  /// The loaded segment of the module's file that holds `address`; nullopt: the file is not known.
+  [[nodiscard]] std::optional<FileSegment> segment_at(ModuleId module, std::uint64_t address);
+
   /// The module's bytes from `address` on, as in its file; empty if they are not known. Lives as long as this.
   [[nodiscard]] std::span<const std::uint8_t> bytes_at(ModuleId module, std::uint64_t address);
 

@@ -22,6 +22,8 @@ class CommunicationFiler {
   void locate(std::span<const Contribution> contributions, const Expansion& expansion);
   /// Second step, with the same contributions: computes their amounts.
   [[nodiscard]] Communication file(const CommunicationInputs& inputs);
+  /// The contributions of locate(), with their code and data.
+  [[nodiscard]] std::span<const LocatedContribution> located() const { return located_; }
 
  private:
   const ProgramView& view_;

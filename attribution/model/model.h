@@ -22,6 +22,7 @@ namespace crosstalk::attribution {
 
 struct CounterSummary;  // counters/counter_rates.h
 struct LoopFigures;     // busy/loop_figures.h
+struct WeightedStacks;  // stack_model.h
 
 struct Interval {
   double low = 0, high = 0;
@@ -265,6 +266,7 @@ struct ThreadSummary {
   std::string start_routine = {};         // the program's own function that it began in; empty: not known, not asked
   bool listed = true;                     // fits the filter; others are here for their names
   std::optional<models::CycleAccount> waits = {};  // of its elapsed time; none: when it began or ended is not known
+  ProcessId process = {};                          // index into Analysis::processes
 };
 /// A place at which threads waited for others.
 struct WaitPlace {
@@ -418,6 +420,7 @@ struct Analysis {
   std::string program_missing = {};  // why its file cannot be read for names, with a remedy; empty: it can
   Memory memory = {};                // by hardware samples alone
   std::shared_ptr<const CounterSummary> counters = {};  // by hardware counters; null: none was read
+  std::shared_ptr<const WeightedStacks> stacks = {};    // null: not asked for
   std::string left_alone = {};  // why the collector stepped aside from the program; empty: it did not
   std::string filter = {};      // the options that restrict rows; empty: none
 };

@@ -35,6 +35,10 @@ class CodeMap {
   [[nodiscard]] virtual const symbolizer::FunctionLoops* loops(ModulePlace place) = 0;
   /// The loops there as machine code; null if that is not known. Lives as long as this map.
   [[nodiscard]] virtual symbolizer::LoopAnatomy* loop_anatomy(ModulePlace /*place*/) { return nullptr; }
+  /// The loaded segment of the file that holds `place`; nullopt: the file is not known.
+  [[nodiscard]] virtual std::optional<symbolizer::FileSegment> segment_at(ModulePlace /*place*/) {
+    return std::nullopt;
+  }
   /// The module's bytes from `place` on; empty if they are not known.
   [[nodiscard]] virtual std::span<const std::uint8_t> bytes_at(ModulePlace /*place*/) { return {}; }
   /// The machine code of the function there, as text.

@@ -10,19 +10,7 @@ namespace crosstalk::attribution {
 
 std::vector<symbolizer::Frame> ProgramView::frames(Moment moment, std::uint64_t address) const {
   if (const auto place = spaces_.find(moment, address)) {
-    const symbolizer::CodeLocation& location = code_.locate(*place);
-    std::vector<symbolizer::Frame> frames = location.frames;
-    const std::uint64_t begin = location.function_begin;
-    const std::string& path = spaces_.files()[place->file].path;
-    if (frames.empty()) {
-      frames.emplace_back();
-    }
-    for (symbolizer::Frame& frame : frames) {
-      if (frame.function.empty()) {
-        frame.function = path.empty() ? "[vdso]" : nameless_function(module_name(processes_, path), begin);
-      }
-    }
-    return frames;
+    return frames(*place);
   }
   symbolizer::Frame frame;
   frame.function = "[unknown]";
@@ -31,6 +19,22 @@ std::vector<symbolizer::Frame> ProgramView::frames(Moment moment, std::uint64_t 
     frame = std::move(*found);
   }
   return {frame};
+}
+
+std::vector<symbolizer::Frame> ProgramView::frames(ModulePlace place) const {
+  const symbolizer::CodeLocation& location = code_.locate(place);
+  std::vector<symbolizer::Frame> frames = location.frames;
+  const std::uint64_t begin = location.function_begin;
+  const std::string& path = spaces_.files()[place.file].path;
+  if (frames.empty()) {
+    frames.emplace_back();
+  }
+  for (symbolizer::Frame& frame : frames) {
+    if (frame.function.empty()) {
+      frame.function = path.empty() ? "[vdso]" : nameless_function(module_name(processes_, path), begin);
+    }
+  }
+  return frames;
 }
 
 std::optional<symbolizer::Frame> ProgramView::jit_frame(Moment moment, std::uint64_t address) const {

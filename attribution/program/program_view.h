@@ -39,6 +39,8 @@ class ProgramView {
   /// Frames at a code address, innermost first. Code without symbols gives one frame called "module+0x12340",
   /// "[module]" or "[unknown]", so that it can be listed and grouped; is_unknown() recognises it.
   [[nodiscard]] std::vector<symbolizer::Frame> frames(Moment moment, std::uint64_t address) const;
+  /// The same for a place in a file.
+  [[nodiscard]] std::vector<symbolizer::Frame> frames(ModulePlace place) const;
   /// The function that a just-in-time compiler reported at a place of that process. Functions that a process had at its
   /// fork were compiled by its parent.
   [[nodiscard]] std::optional<symbolizer::Frame> jit_frame(Moment moment, std::uint64_t address) const;

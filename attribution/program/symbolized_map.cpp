@@ -62,6 +62,10 @@ symbolizer::LoopAnatomy* SymbolizedMap::loop_anatomy(ModulePlace place) {
   return place.file < modules_.size() ? symbolizer_.loop_anatomy(modules_[place.file], place.address) : nullptr;
 }
 
+std::optional<symbolizer::FileSegment> SymbolizedMap::segment_at(ModulePlace place) {
+  return place.file < modules_.size() ? symbolizer_.segment_at(modules_[place.file], place.address) : std::nullopt;
+}
+
 std::span<const std::uint8_t> SymbolizedMap::bytes_at(ModulePlace place) {
   return place.file < modules_.size() ? symbolizer_.bytes_at(modules_[place.file], place.address)
                                       : std::span<const std::uint8_t>();

@@ -20,6 +20,7 @@ class SymbolizedMap final : public CodeMap {
   std::optional<symbolizer::MemoryAccess> access_before(ModulePlace place) override;
   const symbolizer::FunctionLoops* loops(ModulePlace place) override;
   symbolizer::LoopAnatomy* loop_anatomy(ModulePlace place) override;
+  std::optional<symbolizer::FileSegment> segment_at(ModulePlace place) override;
   std::span<const std::uint8_t> bytes_at(ModulePlace place) override;
   symbolizer::CodeListing listing(ModulePlace place) override;
   std::optional<symbolizer::Frame> jit_frame(std::int32_t pid, std::uint64_t address, std::uint64_t time_ns) override;

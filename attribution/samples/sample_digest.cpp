@@ -59,6 +59,11 @@ void SampleDigest::add(const profile::SampleRow& sample) {
   }
 }
 
+std::uint64_t SampleDigest::weight_of(const profile::SampleRow& sample) const {
+  const bool counts = !event_ || sample.event == *event_;
+  return !counts ? 0 : event_ ? sample.measurement.weight : sample.time_weight_ns();
+}
+
 // Kernel time belongs to the calling function: the recorded ip is the instruction after the call, which may be on
 // another line, or past the function's end.
 void SampleDigest::add_code(const profile::SampleRow& sample, ProcessId process, bool in_kernel) {
@@ -66,9 +71,7 @@ void SampleDigest::add_code(const profile::SampleRow& sample, ProcessId process,
   const auto place = spaces_.find({process, sample.time_ns}, ip);
   const CodeKey key{place ? place->address : ip, sample.thread.value, place ? place->file + 1 : 0, sample.region,
                     in_kernel};
-  const bool counts = !event_ || sample.event == *event_;
-  const std::uint64_t weight = !counts ? 0 : event_ ? sample.measurement.weight : sample.time_weight_ns();
-  const auto ns = static_cast<double>(weight);
+  const auto ns = static_cast<double>(weight_of(sample));
   Sums& sums = code_[key];
   ++sums.samples;
   sums.ns += ns;

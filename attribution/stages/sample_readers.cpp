@@ -71,6 +71,9 @@ void SampleReaders::add(const profile::SampleRow& sample, bool by_instruction, S
     uses->add(sample);
   }
   callers.add(sample);
+  if (this->stacks) {
+    this->stacks->add(sample, digest.weight_of(sample));
+  }
 }
 
 }  // namespace crosstalk::attribution

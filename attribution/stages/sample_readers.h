@@ -17,6 +17,7 @@
 #include "attribution/program/program_view.h"
 #include "attribution/samples/sample_digest.h"
 #include "attribution/samples/strata.h"
+#include "attribution/stacks/sampled_stacks.h"
 #include "attribution/stages/processor_times.h"
 #include "attribution/stages/watch_sight.h"
 #include "attribution/timeline/address_space.h"
@@ -55,6 +56,7 @@ struct SampleReaders {
   std::optional<LineUses> uses;  // only if watchpoints may miss accesses
   MemorySamples memory;
   Callers callers;
+  std::optional<SampledStacks> stacks;  // only if they are wanted
 };
 
 }  // namespace crosstalk::attribution

@@ -15,6 +15,7 @@
 #include "driver/commands/viewing.h"
 #include "driver/files/machine_file.h"
 #include "driver/files/report_machine.h"
+#include "driver/files/result_file.h"
 #include "driver/options/roofline_options.h"
 #include "driver/roofline/matrix.h"
 #include "driver/roofline/report.h"
@@ -69,7 +70,7 @@ Result<void> keep_loop(std::uint32_t id, attribution::Roofline& roofline) {
 
 Result<void> write(const std::string& text, const RooflineRequest& request) {
   if (!request.output.empty()) {
-    return replace_file(request.output, text);
+    return write_result(request.output, text);
   }
   return write_output(text, request.pager && request.format == Format::text)
              ? Result<void>()

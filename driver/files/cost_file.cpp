@@ -13,6 +13,7 @@
 #include "base/proc_fields.h"
 #include "driver/files/machine_file.h"
 #include "driver/files/output_file.h"
+#include "driver/files/result_file.h"
 
 namespace crosstalk::driver {
 namespace {

@@ -1,20 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver/files/machine_file.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <string_view>
 
-#include "base/unique_fd.h"
 #include "collectors/calibration/machine_description.h"
+#include "driver/files/result_file.h"
 #include "models/machine_json.h"
 
 namespace crosstalk::driver {
@@ -50,21 +43,6 @@ Error in_file(const std::string& path, const Error& error) {
   return {error.code, path + ": " + error.message + remedy};
 }
 
-tl::unexpected<Error> not_written(const std::string& path, int error) {
-  return fail(ErrorCode::system, path + ": cannot be written: " + std::strerror(error));
-}
-
-bool write_all(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(fd, text.data(), text.size());
-    if (written < 0 && errno != EINTR) {
-      return false;
-    }
-    text.remove_prefix(written > 0 ? static_cast<std::size_t>(written) : 0);
-  }
-  return true;
-}
-
 }  // namespace
 
 Result<std::string> machine_file_path() {
@@ -85,23 +63,6 @@ Result<models::Machine> read_machine_file(const std::string& path) {
   }
   auto machine = models::parse_machine(*text);
   return machine ? std::move(machine) : tl::unexpected<Error>(in_file(path, machine.error()));
-}
-
-Result<void> replace_file(const std::string& path, const std::string& text) {
-  std::string name = path + ".XXXXXX";
-  const UniqueFd fd(::mkostemp(name.data(), O_CLOEXEC));
-  if (!fd.valid()) {
-    return not_written(path, errno);
-  }
-  constexpr mode_t readable_by_all = 0644;
-  const bool written = write_all(fd.get(), text) && ::fchmod(fd.get(), readable_by_all) == 0 &&
-                       ::rename(name.c_str(), path.c_str()) == 0;
-  if (!written) {
-    const int error = errno;
-    ::unlink(name.c_str());
-    return not_written(path, error);
-  }
-  return {};
 }
 
 Result<void> write_machine_file(const std::string& path, const models::Machine& machine) {

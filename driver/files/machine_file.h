@@ -16,8 +16,7 @@ namespace crosstalk::driver {
 /// Reads and checks a file. An error names the file and the wrong field.
 [[nodiscard]] Result<models::Machine> read_machine_file(const std::string& path);
 
-/// Writes the whole file or nothing; so does write_machine_file().
-[[nodiscard]] Result<void> replace_file(const std::string& path, const std::string& text);
+/// Writes the whole file or nothing.
 [[nodiscard]] Result<void> write_machine_file(const std::string& path, const models::Machine& machine);
 
 /// Returns the text of this machine's file, to be stored in a profile; empty if there is no file. Fails if it belongs

@@ -216,6 +216,15 @@ std::optional<std::uint64_t> ElfFile::address_of(std::uint64_t file_offset, bool
   return best != nullptr ? std::optional(best->range.begin - best->offset + file_offset) : std::nullopt;
 }
 
+std::optional<FileSegment> ElfFile::segment_at(std::uint64_t address) const {
+  for (const Segment& segment : segments_) {
+    if (segment.range.contains(address)) {
+      return FileSegment{segment.range.begin, segment.range.end, segment.offset};
+    }
+  }
+  return std::nullopt;
+}
+
 std::span<const std::uint8_t> ElfFile::bytes_at(std::uint64_t address) const {
   for (const Segment& segment : segments_) {
     if (segment.range.contains(address)) {

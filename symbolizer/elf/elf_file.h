@@ -15,6 +15,7 @@
 
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "symbolizer/model/model.h"
 
 namespace crosstalk::symbolizer {
 
@@ -65,6 +66,9 @@ class ElfFile {
   /// no segment is loaded from there. If segments share a page, prefers one that is executable as `wants_code` says,
   /// then one that begins in that page.
   [[nodiscard]] std::optional<std::uint64_t> address_of(std::uint64_t file_offset, bool wants_code = true) const;
+
+  /// The loaded segment that holds a module address.
+  [[nodiscard]] std::optional<FileSegment> segment_at(std::uint64_t address) const;
 
   /// The file's bytes from a module address to the end of its loaded segment; empty outside loaded segments.
   [[nodiscard]] std::span<const std::uint8_t> bytes_at(std::uint64_t address) const;

@@ -46,6 +46,12 @@ struct Frame {
   bool inlined = false;  // this function was inlined into the next frame's
 };
 
+/// A part of a file that is loaded as a whole.
+struct FileSegment {
+  std::uint64_t begin = 0, end = 0;  // module addresses
+  std::uint64_t file_offset = 0;     // of `begin`
+};
+
 /// The source location of a code address. frames[0] is the innermost (the inlined callee). Empty frames: unknown.
 struct CodeLocation {
   std::vector<Frame> frames;

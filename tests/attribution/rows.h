@@ -143,6 +143,7 @@ class FakeCode final : public CodeMap {
   std::map<StackId, std::vector<symbolizer::StackFrame>> frames;       // stacks whose frames have places
   std::map<std::uint64_t, symbolizer::StackVariable> stack_variables;  // by code address
   std::map<Key, std::span<const std::uint8_t>> bytes;                  // by begin of the function; see bytes_at()
+  std::map<Key, symbolizer::FileSegment> segments;                     // by begin
   std::map<Key, symbolizer::LoopAnatomy*> anatomies;                   // by function begin; see loop_anatomy()
 
   const symbolizer::CodeLocation& locate(ModulePlace place) override {
@@ -164,6 +165,11 @@ class FakeCode final : public CodeMap {
   symbolizer::LoopAnatomy* loop_anatomy(ModulePlace place) override {
     auto it = anatomies.upper_bound({place.file, place.address});
     return it == anatomies.begin() || std::prev(it)->first.first != place.file ? nullptr : std::prev(it)->second;
+  }
+  std::optional<symbolizer::FileSegment> segment_at(ModulePlace place) override {
+    const auto it = segments.upper_bound({place.file, place.address});
+    return it == segments.begin() || std::prev(it)->first.first != place.file ? std::nullopt
+                                                                              : std::optional(std::prev(it)->second);
   }
   std::span<const std::uint8_t> bytes_at(ModulePlace place) override {
     auto it = bytes.upper_bound({place.file, place.address});

@@ -66,6 +66,7 @@ inline Session a_session() {
   session.command = "./server --port 'a b'";
   session.exit_status = 143;
   session.begin_ns = 1'000'000'000'000;
+  session.begin_unix_ns = 1'795'000'000'123'456'789;
   session.end_ns = 1'000'500'000'000;
   session.complete = true;
   session.method_choice = "watchpoints do not fire";

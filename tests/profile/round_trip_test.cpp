@@ -49,6 +49,7 @@ TEST_F(RoundTrip, SessionKeepsEveryField) {
   EXPECT_EQ(got.command, want.command);
   EXPECT_EQ(got.exit_status, want.exit_status);
   EXPECT_EQ(got.begin_ns, want.begin_ns);
+  EXPECT_EQ(got.begin_unix_ns, 1'795'000'000'123'456'789U);
   EXPECT_EQ(got.end_ns, want.end_ns);
   EXPECT_TRUE(got.complete);
   EXPECT_EQ(got.source, "clock");

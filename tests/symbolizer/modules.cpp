@@ -195,6 +195,23 @@ TEST(Modules, PlacesInAFileHaveTheAddressesOfItsSegments) {
   EXPECT_FALSE(file->address_of(1ULL << 40U));
 }
 
+TEST(Modules, CodeLiesInASegmentThatIsLoadedFromItsPlaceInTheFile) {
+  const std::string program = fixture("program_no_pie");
+  const std::uint64_t inlines = address_of(program, "inlines");
+  Symbolizer symbols(offline());
+  const ModuleId id = symbols.add_module({program, "", false});
+  const auto segment = symbols.segment_at(id, inlines);
+  ASSERT_TRUE(segment);
+  EXPECT_LE(segment->begin, inlines);
+  EXPECT_LT(inlines, segment->end);
+  const auto file = ElfFile::open(program);
+  ASSERT_TRUE(file);
+  EXPECT_EQ(file->address_of(segment->file_offset), segment->begin);
+  EXPECT_FALSE(symbols.segment_at(id, 1ULL << 40U));
+  EXPECT_FALSE(symbols.segment_at(symbols.add_module({"/no/such/file", "", false}), inlines));
+  EXPECT_TRUE(symbols.missing().empty()) << "a question for a segment is none for names";
+}
+
 TEST(SymbolTable, LabelsWithinAFunctionDoNotTakeItsPlace) {
   const Folder folder("labels");
   const std::string source = folder.path() + "/k.s", library = folder.path() + "/k.so";
