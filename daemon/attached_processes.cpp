@@ -29,7 +29,7 @@ Result<void> AttachedProcesses::begin() {
   return {};
 }
 
-bool AttachedProcesses::poll_end(std::uint64_t now_ns) {
+bool AttachedProcesses::is_over(std::uint64_t now_ns) {
   if (collector_ == nullptr) {
     if (told_ || now_ns < begin_ns_) {
       return told_;
@@ -51,9 +51,12 @@ bool AttachedProcesses::poll_end(std::uint64_t now_ns) {
   return true;
 }
 
-std::vector<profile::MessageRow> AttachedProcesses::remarks() const {
+std::vector<profile::MessageRow> AttachedProcesses::take_remarks() {
   if (collector_ != nullptr) {
-    return collector_->remarks();
+    return collector_->take_remarks();
+  }
+  if (!over_) {
+    return {};
   }
   return {{"not_watched", refusal_.empty() ? "the recording ended before the delay was over" : refusal_, 1}};
 }

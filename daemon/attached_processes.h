@@ -27,10 +27,10 @@ class OutsideCollector {
   [[nodiscard]] virtual int ended_fd() const = 0;
   /// Detaches from the targets. On return, all data is in the arena. A second call does nothing.
   virtual void stop() = 0;
-  /// Returns messages about the recording. Precondition: stop() was called.
-  [[nodiscard]] virtual std::vector<profile::MessageRow> remarks() const = 0;
-  /// Returns the processes that it failed to observe, with unobserved_because. Precondition: stop() was called.
-  [[nodiscard]] virtual std::vector<profile::ProcessRow> unobserved() const { return {}; }
+  /// Returns messages about the recording since the last call.
+  [[nodiscard]] virtual std::vector<profile::MessageRow> take_remarks() = 0;
+  /// Returns the processes that it failed to observe since the last call, with unobserved_because.
+  [[nodiscard]] virtual std::vector<profile::ProcessRow> take_unobserved() { return {}; }
 };
 
 /// How a session attaches to its targets.
@@ -53,27 +53,28 @@ class AttachedProcesses {
   [[nodiscard]] int fd() const { return collector_ != nullptr ? collector_->ended_fd() : -1; }
   /// Attaches when the delay is over. Returns true once the attachment is over and the collector has detached: the
   /// processes have ended, the time is up, or the session was told to stop.
-  [[nodiscard]] bool poll_end(std::uint64_t now_ns);
+  [[nodiscard]] bool poll_end(std::uint64_t now_ns) { return over_ = over_ || is_over(now_ns); }
   /// Handles a signal for the recorder: a signal that ends programs ends the attachment.
   void tell(int signal);
   void leave() { told_ = true; }
-  /// Returns the collector's messages, or why there was no collector. Precondition: the attachment is over.
-  [[nodiscard]] std::vector<profile::MessageRow> remarks() const;
-  [[nodiscard]] std::vector<profile::ProcessRow> unobserved() const {
-    return collector_ != nullptr ? collector_->unobserved() : std::vector<profile::ProcessRow>();
+  /// Returns the collector's messages since the last call; once the attachment is over, why there was no collector.
+  [[nodiscard]] std::vector<profile::MessageRow> take_remarks();
+  [[nodiscard]] std::vector<profile::ProcessRow> take_unobserved() {
+    return collector_ != nullptr ? collector_->take_unobserved() : std::vector<profile::ProcessRow>();
   }
 
  private:
   AttachedProcesses(Attachment attachment, std::string arena, std::uint64_t begin_ns)
       : attachment_(std::move(attachment)), arena_(std::move(arena)), begin_ns_(begin_ns) {}
   Result<void> begin();
+  [[nodiscard]] bool is_over(std::uint64_t now_ns);
 
   Attachment attachment_;
   std::string arena_;
   std::unique_ptr<OutsideCollector> collector_;  // null: not attached yet, or attaching failed
   std::uint64_t begin_ns_;
   std::uint64_t end_ns_ = 0;  // 0: not known before the first poll of what is attached to
-  bool told_ = false;
+  bool told_ = false, over_ = false;
   std::string refusal_;  // why it could not attach later
 };
 

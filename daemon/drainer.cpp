@@ -181,14 +181,18 @@ void Drainer::look_at_threads(std::uint64_t now_ns) {
     if (slot.ended || monitor_.unknown(slot.pid) || !slot.look.due(now_ns)) {
       continue;
     }
-    if (const auto times = scheduler_times(slot.pid, slot.tid)) {
-      slot.first_times = slot.first_times ? slot.first_times : times;
-      slot.times = *times;
-    }
+    look_at_times(slot);
     const std::optional<std::string> name = thread_name(slot.pid, slot.tid);
     if (name && !executes_another(index)) {
       decoder_->rename(index, *name);
     }
+  }
+}
+
+void Drainer::look_at_times(Slot& slot) {
+  if (const auto times = scheduler_times(slot.pid, slot.tid)) {
+    slot.first_times = slot.first_times ? slot.first_times : times;
+    slot.times = *times;
   }
 }
 
@@ -276,10 +280,21 @@ void Drainer::find_lost_threads(std::uint64_t now_ns) {
   }
 }
 
-void Drainer::read_totals(std::uint64_t now_ns) {
+void Drainer::read_totals(std::uint64_t now_ns) { read_totals(now_ns, 0); }
+
+void Drainer::read_totals_exactly(std::uint64_t now_ns) {
+  for (const std::uint32_t index : open_) {
+    if (!slots_[index].ended && !monitor_.unknown(slots_[index].pid)) {
+      look_at_times(slots_[index]);
+    }
+  }
+  read_totals(now_ns, now_ns);
+}
+
+void Drainer::read_totals(std::uint64_t now_ns, std::uint64_t waits_until_ns) {
   for (const std::uint32_t index : open_) {
     decoder_->update_totals(index, totals_of(arena_->slot(index)));
-    decoder_->update_waits(index, wait_rows(arena_->waits(index), 0));
+    decoder_->update_waits(index, wait_rows(arena_->waits(index), waits_until_ns));
     tell_processor_times(index);
     if (const auto regions = regions_of(index, now_ns)) {
       decoder_->update_regions(index, *regions);

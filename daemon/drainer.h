@@ -36,6 +36,8 @@ class Drainer {
   void find_lost_threads(std::uint64_t now_ns);
   /// Updates the threads' totals in the decoder.
   void read_totals(std::uint64_t now_ns);
+  /// As read_totals(), as of `now_ns`: looks at all threads, and counts waits that go on up to now.
+  void read_totals_exactly(std::uint64_t now_ns);
   /// Closes all slots after the last pass, and leaves their contents.
   void finish(std::uint64_t now_ns);
 
@@ -70,7 +72,9 @@ class Drainer {
   bool open(std::uint32_t index, std::uint64_t now_ns);
   Pass fill_batch(std::uint64_t now_ns);
   void interpret_batch();
+  void read_totals(std::uint64_t now_ns, std::uint64_t waits_until_ns);
   void look_at_threads(std::uint64_t now_ns);
+  static void look_at_times(Slot& slot);
   [[nodiscard]] std::optional<RegionsSeen> regions_of(std::uint32_t index, std::uint64_t now_ns) const;
   [[nodiscard]] bool executes_another(std::uint32_t index) const;
   void close_finished(const std::vector<std::int32_t>& ended_pids, std::uint64_t now_ns);

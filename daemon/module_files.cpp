@@ -2,12 +2,14 @@
 #include "daemon/module_files.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <optional>
 #include <string_view>
@@ -239,9 +241,32 @@ void ModuleFiles::keep(const std::string& path, const std::string& build_id, std
     return;
   }
   const auto bytes = static_cast<std::uint64_t>(status->st_size);
-  if (has_room_for(bytes) && kept_.emplace(path, build_id, content_hash).second) {
-    copy(file, bytes, {path, build_id, content_hash, {}});
+  if (!has_room_for(bytes)) {
+    return;
   }
+  const auto [kept, fresh] = kept_.try_emplace(Name{path, build_id, content_hash});
+  if (fresh) {
+    copy(file, bytes, {path, build_id, content_hash, {}});
+    if (keeps_open_ && has_room(file)) {  // a process that has mapped it keeps its file system from being unmounted
+      kept->second.reset(::fcntl(file.get(), F_DUPFD_CLOEXEC, 0));
+    }
+  }
+}
+
+void ModuleFiles::begin_file(const std::vector<profile::ModuleRow>& in_use) {
+  std::set<Name> names;
+  for (const profile::ModuleRow& row : in_use) {
+    names.emplace(row.path, row.build_id, row.content_hash);
+  }
+  kept_bytes_ = 0;
+  std::erase_if(kept_, [&](const auto& kept) { return !names.contains(kept.first) || !kept.second.valid(); });
+  for (const auto& [name, file] : kept_) {
+    const auto& [path, build_id, content_hash] = name;
+    if (const auto status = status_of(file); status && has_room_for(static_cast<std::uint64_t>(status->st_size))) {
+      copy(file, static_cast<std::uint64_t>(status->st_size), {path, build_id, content_hash, {}});
+    }
+  }
+  std::erase_if(processes_, [](const auto& process) { return ::kill(process.first, 0) != 0 && errno == ESRCH; });
 }
 
 }  // namespace crosstalk::daemon

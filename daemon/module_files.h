@@ -33,9 +33,14 @@ class ModuleFiles {
   /// Checks whether files are still where they were mapped from, and copies those that are not. Call it now and then,
   /// and at the end.
   void look_again();
-  /// Reads the files that just-in-time compilers have written for profilers. Call it once, at the end: the files' names
-  /// hold pids, which later processes reuse.
+  /// Reads the files that just-in-time compilers have written for profilers. Call it once, at the end of a file: the
+  /// files' names hold pids, which later processes reuse.
   void read_compilers_files();
+  /// Keeps copied files open, as far as descriptors allow, so that begin_file() can copy them again.
+  void keep_for_later_files() { keeps_open_ = true; }
+  /// Begins the recording's next profile: copies the files again that modules of `in_use` have. Forgets the other
+  /// copies, and processes that have ended.
+  void begin_file(const std::vector<profile::ModuleRow>& in_use);
   /// Returns the copies of files that were read since the last call.
   [[nodiscard]] std::vector<profile::KeptFileRow> take_copies() { return std::exchange(copies_, {}); }
 
@@ -47,6 +52,8 @@ class ModuleFiles {
     std::uint64_t content_hash = 0;
     UniqueFd file;
   };
+
+  using Name = std::tuple<std::string, std::string, std::uint64_t>;  // path, build id, hash of the content
 
   [[nodiscard]] std::uint64_t hash_of(const UniqueFd& file);
   [[nodiscard]] bool may_be_replaced(const profile::ModuleRow& row, const UniqueFd& at_path) const;
@@ -62,7 +69,8 @@ class ModuleFiles {
   std::map<File, std::uint64_t> hashes_;
   std::vector<Held> held_;
   std::set<std::pair<std::string, std::string>> known_;  // paths and build ids that were held
-  std::set<std::tuple<std::string, std::string, std::uint64_t>> kept_;
+  std::map<Name, UniqueFd> kept_;                        // open only if later files may need a copy
+  bool keeps_open_ = false;
   std::uint64_t kept_bytes_ = 0;
   std::vector<profile::KeptFileRow> copies_;
 };

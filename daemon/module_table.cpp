@@ -50,10 +50,12 @@ ModuleTable::Node& ModuleTable::node_of(ProcessId process) {
   return *node;
 }
 
-void ModuleTable::inherit(ProcessId child, ProcessId parent) {
+void ModuleTable::inherit(ProcessId child, ProcessId parent, std::uint64_t time_ns) {
   (void)node_of(parent);
   const std::shared_ptr<Node> from = nodes_[parent.value];
-  node_of(child).inherited = from;
+  Node& node = node_of(child);
+  node.inherited = from;
+  node.inherited_ns = time_ns;
   if (const auto range = collectors_.find(parent.value); range != collectors_.end()) {
     collectors_[child.value] = std::pair(range->second);
   }
@@ -100,6 +102,30 @@ std::optional<profile::ModuleRow> ModuleTable::unload(ProcessId process, std::ui
   row.unloaded_ns = time_ns;
   load(row);
   return row;
+}
+
+std::vector<profile::ModuleRow> ModuleTable::present(ProcessId process) const {
+  std::vector<profile::ModuleRow> rows;
+  const auto known = nodes_.find(process.value);
+  if (known == nodes_.end()) {
+    return rows;
+  }
+  std::set<std::uint64_t> seen;      // addresses: a later module hides an inherited one
+  std::uint64_t at_ns = UINT64_MAX;  // of the fork, for a parent's modules
+  for (const Node* node = known->second.get(); node != nullptr; node = node->inherited.get()) {
+    for (auto row = node->own.rbegin(); row != node->own.rend(); ++row) {
+      if (row->loaded_ns > at_ns || !seen.insert(row->begin).second) {
+        continue;
+      }
+      if (row->unloaded_ns == 0 || row->unloaded_ns > at_ns) {
+        rows.push_back(*row);
+        rows.back().process = process;
+        rows.back().unloaded_ns = 0;
+      }
+    }
+    at_ns = std::min(at_ns, node->inherited_ns);
+  }
+  return rows;
 }
 
 void ModuleTable::forget(ProcessId process) {

@@ -17,8 +17,8 @@ namespace crosstalk::daemon {
 /// Not thread-safe.
 class ModuleTable {
  public:
-  /// Starts a fork's child with the modules of `parent`; they are not copied while the parent is known.
-  void inherit(ProcessId child, ProcessId parent);
+  /// Starts a fork's child with the modules of `parent` at `time_ns`; they are not copied while the parent is known.
+  void inherit(ProcessId child, ProcessId parent, std::uint64_t time_ns);
   void load(profile::ModuleRow row);
   /// Returns the row of a module of `process` that was unloaded; nullopt if none is known to begin there. An inherited
   /// module becomes a row of the process's own, as if loaded at `process_begin_ns`.
@@ -29,6 +29,8 @@ class ModuleTable {
     const auto range = collectors_.find(process.value);
     return range != collectors_.end() && range->second.first <= address && address < range->second.second;
   }
+  /// Returns the modules that `process` has now, with those that it inherited as its own.
+  [[nodiscard]] std::vector<profile::ModuleRow> present(ProcessId process) const;
   /// Forgets a process that is over. Rows that its children inherited stay as long as they do.
   void forget(ProcessId process);
   /// Puts the rows of all known processes.
@@ -41,6 +43,7 @@ class ModuleTable {
   struct Node {
     std::vector<profile::ModuleRow> own;
     std::shared_ptr<Node> inherited;
+    std::uint64_t inherited_ns = 0;  // when it was forked
   };
   Node& node_of(ProcessId process);
   static const profile::ModuleRow* find_inherited(const Node& node, std::uint64_t begin);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/output_files.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <system_error>
 #include <utility>
 
 #include "profile/rotate.h"
+#include "profile/switched_files.h"
 
 namespace crosstalk::daemon {
 
@@ -17,5 +19,29 @@ OutputFiles::OutputFiles(std::string path) : path_(std::move(path)) {
 }
 
 void OutputFiles::undo() const { profile::undo_make_room(path_, had_one_); }
+
+std::string SwitchedFiles::next(std::int64_t unix_ms) {
+  std::error_code error;
+  last_ms_ = std::max(unix_ms, last_ms_ + 1);
+  while (fs::exists(fs::symlink_status(latest_ = profile::switched_name(name_, last_ms_), error))) {
+    ++last_ms_;  // of another recording
+  }
+  return latest_;
+}
+
+void SwitchedFiles::made() {
+  files_.push_back(latest_);
+  ++files_made_;
+}
+
+void SwitchedFiles::remove_surplus() {
+  while (most_ != 0 && files_.size() > most_) {
+    std::error_code error;
+    for (const char* const suffix : {"", "-wal", "-shm", "-journal"}) {  // a file that could not be finished has some
+      fs::remove(files_.front() + suffix, error);
+    }
+    files_.erase(files_.begin());
+  }
+}
 
 }  // namespace crosstalk::daemon

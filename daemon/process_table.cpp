@@ -197,6 +197,29 @@ void ProcessTable::put_everything() {
   }
 }
 
+template <class Id, class Entries>
+std::vector<Id> ProcessTable::living_in(const Entries& entries) {
+  std::vector<Id> ids;
+  for (const auto& [id, entry] : entries) {
+    if (lives(&entry.row)) {
+      ids.push_back(Id{id});
+    }
+  }
+  std::sort(ids.begin(), ids.end());
+  return ids;
+}
+
+std::vector<ProcessId> ProcessTable::living() const { return living_in<ProcessId>(processes_); }
+
+void ProcessTable::put_living(RowSink& sink) const {
+  for (const ProcessId id : living()) {
+    sink.put(process(id));
+  }
+  for (const ThreadId id : living_in<ThreadId>(threads_)) {
+    sink.put(thread(id));
+  }
+}
+
 std::vector<ProcessId> ProcessTable::evict(std::uint64_t before_ns, const std::unordered_set<std::uint32_t>& in_use) {
   std::unordered_set<std::uint32_t> needed = in_use;
   std::erase_if(threads_, [&](const auto& known) {

@@ -56,6 +56,9 @@ class ProcessTable {
   /// Precondition: known, that is, not evicted.
   [[nodiscard]] const profile::ProcessRow& process(ProcessId id) const { return processes_.at(id.value).row; }
   [[nodiscard]] const profile::ThreadRow& thread(ThreadId id) const { return threads_.at(id.value).row; }
+  /// Null: not known, or not any more.
+  [[nodiscard]] const profile::ProcessRow* find(ProcessId id) const { return row_in(processes_, id.value); }
+  [[nodiscard]] const profile::ThreadRow* find(ThreadId id) const { return row_in(threads_, id.value); }
   [[nodiscard]] std::size_t known_processes() const { return processes_.size(); }
   [[nodiscard]] std::size_t known_threads() const { return threads_.size(); }
   /// Returns the number of processes, past ones included, that are or were observed.
@@ -74,6 +77,12 @@ class ProcessTable {
   void flush();
   /// Puts all rows again, because earlier ones may be lost.
   void put_everything();
+  /// Puts the rows of processes and threads that have not ended into `sink`, in the order of their ids.
+  void put_living(RowSink& sink) const;
+  /// Returns the processes that have not ended, in the order of their ids.
+  [[nodiscard]] std::vector<ProcessId> living() const;
+  [[nodiscard]] bool lives(ProcessId id) const { return lives(find(id)); }
+  [[nodiscard]] bool lives(ThreadId id) const { return lives(find(id)); }
   /// Forgets closed threads, and processes that were unobserved, or ended before `before_ns` and are not `in_use`, if
   /// their rows have been put. Returns these processes.
   std::vector<ProcessId> evict(std::uint64_t before_ns, const std::unordered_set<std::uint32_t>& in_use);
@@ -84,6 +93,17 @@ class ProcessTable {
     Row row;
     bool changed = false, closed = false;
   };
+  template <class Id, class Entries>
+  [[nodiscard]] static std::vector<Id> living_in(const Entries& entries);
+  template <class Row>
+  [[nodiscard]] static bool lives(const Row* row) {
+    return row != nullptr && row->end_ns == 0;
+  }
+  template <class Row>
+  static const Row* row_in(const std::unordered_map<std::uint32_t, Entry<Row>>& entries, std::uint32_t id) {
+    const auto known = entries.find(id);
+    return known != entries.end() ? &known->second.row : nullptr;
+  }
   ProcessId add_process(profile::ProcessRow row);
   [[nodiscard]] std::uint64_t cpu_time_ns(const profile::ThreadRow& row) const;
 

@@ -3,6 +3,19 @@
 
 namespace crosstalk::daemon {
 
+ProfileSink::ProfileSink(Result<profile::ProfileWriter> writer, std::function<void(const std::string&)> warn)
+    : warn_(std::move(warn)) {
+  if (writer) {
+    writer_.emplace(std::move(*writer));
+    return;
+  }
+  failing_ = true;
+  loss_ = writer.error().message;
+  if (warn_) {
+    warn_(loss_ + "; the recording goes on, and tries again at the next switch");
+  }
+}
+
 void ProfileSink::note_result(const Result<void>& result) {
   if (result) {
     return;
@@ -17,13 +30,10 @@ void ProfileSink::note_result(const Result<void>& result) {
   }
 }
 
-void ProfileSink::count(const Result<void>& result, std::uint64_t& counter) {
-  note_result(result);
-  counter += failing_ ? 0 : 1;
-}
-
 void ProfileSink::commit() {
-  note_result(writer_.commit());
+  if (writer_) {
+    note_result(writer_->commit());
+  }
   if (!failing_) {
     stored_.samples += open_.samples;
     stored_.traps += open_.traps;
@@ -32,7 +42,7 @@ void ProfileSink::commit() {
 }
 
 void ProfileSink::finish() {
-  const Result<void> result = failing_ ? Result<void>() : writer_.finish();
+  const Result<void> result = failing_ ? Result<void>() : writer_->finish();
   if (!result && warn_) {  // nothing is lost: the log has the rows
     warn_(result.error().message + "; keep the profile and its -wal file together");
   }

@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "daemon/row_sink.h"
 #include "profile/writer.h"
@@ -14,30 +16,29 @@ namespace crosstalk::daemon {
 /// time to time, so that the recording and the command go on.
 class ProfileSink final : public RowSink {
  public:
-  /// `warn` receives one line at the first failure.
-  ProfileSink(profile::ProfileWriter writer, std::function<void(const std::string&)> warn)
-      : writer_(std::move(writer)), warn_(std::move(warn)) {}
+  /// `warn` receives one line at the first failure, or at once if there is no writer: then all rows are dropped.
+  ProfileSink(Result<profile::ProfileWriter> writer, std::function<void(const std::string&)> warn);
 
-  void put(const profile::ProcessRow& row) override { note_result(writer_.put(row)); }
-  void put(const profile::ThreadRow& row) override { note_result(writer_.put(row)); }
-  void put(const profile::ModuleRow& row) override { note_result(writer_.put(row)); }
-  void put(const profile::SampleRow& row) override { count(writer_.put(row), open_.samples); }
-  void put(const profile::WatchRow& row) override { note_result(writer_.put(row)); }
-  void put(const profile::TrapRow& row) override { count(writer_.put(row), open_.traps); }
-  void put(const profile::BlockRow& row) override { note_result(writer_.put(row)); }
-  void put(const profile::SharedMappingRow& row) override { note_result(writer_.put(row)); }
-  void put(const profile::ThreadCreationRow& row) override { note_result(writer_.put(row)); }
-  void put(const profile::ThreadWaitRow& row) override { note_result(writer_.put(row)); }
-  void put(const profile::RegionRow& row) override { note_result(writer_.put(row)); }
-  void put(const profile::ThreadRegionRow& row) override { note_result(writer_.put(row)); }
-  void put(const profile::LookaheadRow& row) override { note_result(writer_.put(row)); }
-  void put(const profile::CounterRow& row) { note_result(writer_.put(row)); }
-  void put(const profile::ReadingRow& row) override { note_result(writer_.put(row)); }
-  void put(const profile::StackRow& row) override { note_result(writer_.put(row)); }
-  void put(const profile::MessageRow& row) override { note_result(writer_.put(row)); }
-  void put(const profile::EventRow& row) { note_result(writer_.put(row)); }
-  void put(const profile::KeptFileRow& row) { note_result(writer_.put(row)); }
-  void put(const profile::Session& session) { note_result(writer_.put(session)); }
+  void put(const profile::ProcessRow& row) override { write(row); }
+  void put(const profile::ThreadRow& row) override { write(row); }
+  void put(const profile::ModuleRow& row) override { write(row); }
+  void put(const profile::SampleRow& row) override { count(row, open_.samples); }
+  void put(const profile::WatchRow& row) override { write(row); }
+  void put(const profile::TrapRow& row) override { count(row, open_.traps); }
+  void put(const profile::BlockRow& row) override { write(row); }
+  void put(const profile::SharedMappingRow& row) override { write(row); }
+  void put(const profile::ThreadCreationRow& row) override { write(row); }
+  void put(const profile::ThreadWaitRow& row) override { write(row); }
+  void put(const profile::RegionRow& row) override { write(row); }
+  void put(const profile::ThreadRegionRow& row) override { write(row); }
+  void put(const profile::LookaheadRow& row) override { write(row); }
+  void put(const profile::CounterRow& row) { write(row); }
+  void put(const profile::ReadingRow& row) override { write(row); }
+  void put(const profile::StackRow& row) override { write(row); }
+  void put(const profile::MessageRow& row) override { write(row); }
+  void put(const profile::EventRow& row) { write(row); }
+  void put(const profile::KeptFileRow& row) { write(row); }
+  void put(const profile::Session& session) { write(session); }
 
   void commit();
   /// Leaves one file. Call it after the last commit.
@@ -50,19 +51,31 @@ class ProfileSink final : public RowSink {
   [[nodiscard]] const Stored& stored() const { return stored_; }
   /// True while rows are dropped.
   [[nodiscard]] bool failing() const { return failing_; }
+  /// False if the file could not be made, so that no retry helps.
+  [[nodiscard]] bool has_file() const { return writer_.has_value(); }
   /// Returns why rows were dropped; empty if all were written.
   [[nodiscard]] const std::string& loss() const { return loss_; }
-  /// Resumes writing; the caller then puts again the rows that other rows refer to.
+  /// Resumes writing; the caller then puts again the rows that other rows refer to. Precondition: there is a file.
   void retry() {
     failing_ = false;
-    writer_.retry();
+    writer_->retry();
   }
 
  private:
   void note_result(const Result<void>& result);
-  void count(const Result<void>& result, std::uint64_t& counter);
+  template <class Row>
+  void write(const Row& row) {
+    if (writer_) {
+      note_result(writer_->put(row));
+    }
+  }
+  template <class Row>
+  void count(const Row& row, std::uint64_t& counter) {
+    write(row);
+    counter += failing_ ? 0 : 1;
+  }
 
-  profile::ProfileWriter writer_;
+  std::optional<profile::ProfileWriter> writer_;
   std::function<void(const std::string&)> warn_;
   std::string loss_;
   Stored stored_, open_;  // committed, and put since

@@ -74,7 +74,7 @@ void RecordDecoder::handle_announcements() {
     of.process = processes_table_.begin_process(announcement.start, std::move(announcement.executable),
                                                 std::move(announcement.command));
     if (const auto& parent = processes_table_.process(*of.process).modules_of) {
-      modules_.inherit(*of.process, *parent);
+      modules_.inherit(*of.process, *parent, announcement.start.time_ns);
     }
     if (of.thread) {
       processes_table_.change(*of.thread).process = *of.process;
@@ -302,9 +302,19 @@ void RecordDecoder::put_everything() {
   for (Slot& slot : slots_) {
     slot.waits.reset();
   }
-  regions_.put_everything();
+  regions_.put_everything(*sink_);
   processes_table_.put_everything();
   modules_.put_everything(*sink_);
+}
+
+void RecordDecoder::begin_file(RowSink& file) {
+  for (Slot& slot : slots_) {
+    slot.waits.reset();
+  }
+  processes_table_.put_living(file);
+  for_each_module([&file](const profile::ModuleRow& row) { file.put(row); });
+  regions_.put_everything(file);
+  told_->put_everything(file, [this](auto id) { return processes_table_.lives(id); });
 }
 
 void RecordDecoder::evict(std::uint64_t now_ns) {
@@ -320,6 +330,9 @@ void RecordDecoder::evict(std::uint64_t now_ns) {
   for (const ProcessId gone :
        processes_table_.evict(now_ns > remember_ended_ns ? now_ns - remember_ended_ns : 0, in_use)) {
     modules_.forget(gone);
+    if (told_) {
+      told_->forget(gone);
+    }
     carried_.erase(gone.value);
   }
 }

@@ -14,6 +14,7 @@
 #include "daemon/region_table.h"
 #include "daemon/row_sink.h"
 #include "daemon/scheduler_times.h"
+#include "daemon/told_once.h"
 #include "daemon/watch_joiner.h"
 #include "profile/counter_reading.h"
 #include "profile/ring_reader.h"
@@ -67,6 +68,20 @@ class RecordDecoder {
   void flush(std::uint64_t now_ns);
   /// Puts the rows that other rows refer to again. Call it if rows may have been lost.
   void put_everything();
+  /// Keeps what begin_file() needs from now on.
+  void keep_for_later_files() { told_.emplace(); }
+  /// Puts into `file` all rows of the living that later rows may refer to: processes, threads, modules, regions, and
+  /// what collectors tell only once. Call it after flush() and keep_for_later_files().
+  void begin_file(RowSink& file);
+  /// Calls `visit(const profile::ModuleRow&)` for each module that a living process has mapped.
+  template <class Visit>
+  void for_each_module(Visit visit) const {
+    for (const ProcessId process : processes_table_.living()) {
+      for (const profile::ModuleRow& row : modules_.present(process)) {
+        visit(row);
+      }
+    }
+  }
   /// Frees the state of ended processes and threads. Call it after a commit that did not fail.
   void evict(std::uint64_t now_ns);
   /// Ends the session.
@@ -141,7 +156,8 @@ class RecordDecoder {
   std::vector<Announcement> announcements_;
   std::unordered_map<std::uint32_t, Carried> carried_;  // by process
   ModuleTable modules_;
-  profile::StackRow stack_;  // its buffer is used again
+  std::optional<ToldOnce> told_;  // nullopt: the recording has one file
+  profile::StackRow stack_;       // its buffer is used again
   std::uint32_t last_stack_ = 0;
   std::string first_program_;  // the first process's; empty: none yet
   std::uint64_t malformed_ = 0, samples_ = 0, stand_ins_ns_ = 0, traps_ = 0;

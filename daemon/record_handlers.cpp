@@ -44,7 +44,11 @@ void RecordDecoder::handle(Slot& slot, const profile::RecordView& view, const pr
     row.observation = profile::Observation::none;
     row.unobserved_because = text;
   }
-  sink_->put(profile::MessageRow{code, said_in(slot, std::move(text)), 1});
+  const profile::MessageRow message{code, said_in(slot, std::move(text)), 1};
+  sink_->put(message);
+  if (told_ && slot.process) {
+    told_->keep(*slot.process, message);
+  }
 }
 
 void RecordDecoder::handle(Slot& slot, const profile::ThreadEnd& record) {
@@ -201,6 +205,9 @@ bool RecordDecoder::handle(Slot& slot, const profile::Block& record) {
   row.site = record.site;
   row.kind = record.kind;
   sink_->put(row);
+  if (told_) {
+    told_->keep(row);
+  }
   return true;
 }
 
@@ -218,6 +225,9 @@ bool RecordDecoder::handle(Slot& slot, const RecordView& view, const profile::Sh
   row.inode = record.inode;
   row.name = one_line(text_of(view.tail()));
   sink_->put(row);
+  if (told_) {
+    told_->keep(row);
+  }
   return true;
 }
 
@@ -231,6 +241,9 @@ bool RecordDecoder::handle(Slot& slot, const RecordView& view, const profile::Th
   row.time_ns = record.time_ns;
   row.stack = put_stack(record.stack.registers, tail.first(static_cast<std::size_t>(record.stack.bytes)));
   sink_->put(row);
+  if (told_) {
+    told_->keep(row, stack_);
+  }
   return true;
 }
 

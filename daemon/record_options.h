@@ -23,6 +23,8 @@ struct Progress {
 
 struct RecordOptions {
   std::string output = "crosstalk.db";  // already expanded
+  std::uint64_t switch_ns = 0;          // a new profile begins each time so much has passed; 0: there is one
+  std::size_t switch_most = 0;          // profiles to keep of those; 0: all
   std::vector<std::string> command;     // argv of the command that is launched; empty: none is
   std::string command_text;             // the report's name for the target; empty: as `command`
   bool from_outside = false;            // an outside collector reports the targets' ends
@@ -52,7 +54,9 @@ struct RecordOutcome {
   int exit_status = 0;              // as in a shell: 128+N for signal N
   std::optional<int> death_signal;  // the signal that killed the command, if any
   Progress totals;
-  std::string output;
+  std::string output;              // the last profile
+  std::vector<std::string> files;  // with --switch-output: the profiles that were made and not removed again
+  std::size_t files_made = 0;
   // Parts of the totals that are in the file, and why the rest is missing; empty: nothing is missing.
   std::uint64_t stored_samples = 0, stored_traps = 0;
   std::string loss;

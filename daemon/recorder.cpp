@@ -33,27 +33,43 @@ constexpr std::uint64_t grace_ns = 10 * ms;
 constexpr std::uint64_t exec_patience_ns = 2 * second;
 constexpr std::size_t most_waiting = 100'000;  // threads
 constexpr std::uint64_t retry_ns = 5 * second;
+// A file stays open for so long after its interval, for rows that come late: longer than a watch lasts, and than the
+// rings go unread.
+constexpr std::uint64_t late_rows_ns = 150 * ms;
 
 /// True if the launched command has ended. Only a watched command's attachment can outlive it.
 bool command_has_ended(const Targets& targets) {
   return targets.size() > 1 && targets.front().launched() && targets.front().ended();
 }
 
+int ms_until(std::uint64_t due_ns, std::uint64_t now_ns, int usual_ms) {
+  return due_ns == 0 ? usual_ms
+                     : static_cast<int>(std::min<std::uint64_t>((due_ns - std::min(due_ns, now_ns) + ms - 1) / ms,
+                                                                static_cast<std::uint64_t>(usual_ms)));
+}
+
 }  // namespace
 
 Recorder::Recorder(const RecordOptions& options, Arena arena, profile::ProfileWriter writer,
-                   std::uint64_t cpu_before_ns)
+                   std::optional<SwitchedFiles> output, std::uint64_t cpu_before_ns)
     : options_(&options),
       arena_(std::move(arena)),
-      sink_(std::move(writer), options.warn),
+      sink_(std::move(writer), std::move(output), options.warn),
       files_(options.command.empty() ? 0 : ::time(nullptr)),  // attached processes may have started long ago
       decoder_(sink_, arena_.slot_count(), [this](pid_t pid, profile::ModuleRow& row) { files_.identify(pid, row); }),
       drainer_(arena_, decoder_, options.from_outside ? Ends::told : Ends::found),
       unobserved_(sink_, [this](const UnobservedProgram& program) { add_unobserved(program); }),
-      cpu_before_ns_(cpu_before_ns) {}
+      cpu_before_ns_(cpu_before_ns) {
+  if (options.switch_ns != 0) {
+    files_.keep_for_later_files();
+    decoder_.keep_for_later_files();
+  }
+}
 
 void Recorder::begin() {
   now_ns_ = monotonic_ns();
+  sink_.begin(decoder_.process_table(), now_ns_);
+  due_.change = options_->switch_ns != 0 ? now_ns_ + options_->switch_ns : 0;
   session_.command = options_->command_text.empty() ? shell_quoted(options_->command) : options_->command_text;
   session_.begin_ns = now_ns_;
   session_.end_ns = now_ns_;
@@ -79,7 +95,7 @@ RecordOutcome Recorder::run(Targets& targets, const SignalWatch& signals, Signal
     pass_on_signals(targets, signals, relay);
     // Checked before the rings are read, so that the last pass has everything that the targets wrote.
     const bool last = over(targets);
-    pass();
+    pass(targets);
     stop_with_command(targets);
     if (last) {
       break;
@@ -88,9 +104,26 @@ RecordOutcome Recorder::run(Targets& targets, const SignalWatch& signals, Signal
   relay.decide_now();
   pass_on_signals(targets, signals, relay);
   end(targets);
-  return RecordOutcome{
-      session_.exit_status.value_or(0), targets.front().death_signal(), progress_now(), options_->output,
-      sink_.stored().samples,           sink_.stored().traps,           sink_.loss()};
+  RecordOutcome outcome = outcome_of(targets.front());
+  outcome.exit_status = session_.exit_status.value_or(0);
+  outcome.loss = sink_.first_loss();
+  return outcome;
+}
+
+RecordOutcome Recorder::outcome_of(const Target& first) const {
+  RecordOutcome outcome;
+  outcome.exit_status = first.status().value_or(0);
+  outcome.death_signal = first.death_signal();
+  outcome.totals = progress_now();
+  outcome.output = options_->output;
+  outcome.stored_samples = sink_.stored().samples;
+  outcome.stored_traps = sink_.stored().traps;
+  if (const SwitchedFiles* const names = sink_.names()) {
+    outcome.files = names->files();
+    outcome.files_made = names->files_made();
+    outcome.output = names->files().empty() ? outcome.output : names->files().back();
+  }
+  return outcome;
 }
 
 RecordOutcome Recorder::abandon(Targets& targets, const SignalWatch& signals, SignalRelay& relay,
@@ -105,13 +138,9 @@ RecordOutcome Recorder::abandon(Targets& targets, const SignalWatch& signals, Si
     pass_on_signals(targets, signals, relay);
     stop_with_command(targets);
   }
-  return RecordOutcome{first.status().value_or(0),
-                       first.death_signal(),
-                       progress_now(),
-                       options_->output,
-                       sink_.stored().samples,
-                       sink_.stored().traps,
-                       why};
+  RecordOutcome outcome = outcome_of(first);
+  outcome.loss = why;
+  return outcome;
 }
 
 void Recorder::wait(int timeout_ms, const Targets& targets, const SignalWatch& signals) {
@@ -160,15 +189,22 @@ void Recorder::stop_with_command(Targets& targets) {
   }
 }
 
-void Recorder::pass() {
+void Recorder::pass(Targets& targets) {
   now_ns_ = monotonic_ns();
   const Drainer::Pass pass = drainer_.drain(now_ns_);
   take_unobserved();
-  timeout_ms_ = next_timeout_ms(pass);
   if (now_ns_ >= due_.commit) {
     drainer_.find_lost_threads(now_ns_);
     commit(now_ns_);
   }
+  if (due_.finish != 0 && now_ns_ >= due_.finish) {
+    due_.finish = 0;
+    sink_.finish_ended();
+  }
+  if (due_.change != 0 && now_ns_ >= due_.change && !winding_up_) {
+    change_files(targets);
+  }
+  timeout_ms_ = ms_until(due_.finish, now_ns_, ms_until(due_.change, now_ns_, next_timeout_ms(pass)));
   if (now_ns_ >= due_.progress) {
     due_.progress = now_ns_ + second / 2;
     if (options_->progress) {
@@ -222,11 +258,22 @@ bool Recorder::over(Targets& targets) {
 
 void Recorder::commit(std::uint64_t now_ns) {
   due_.commit = now_ns + second;
+  sink_.set_now(now_ns);
   retry_if_failing(now_ns);
   drainer_.read_totals(now_ns);
   decoder_.flush(now_ns);
   put_copies();
   unobserved_.settle(now_ns - std::min(now_ns, exec_patience_ns));
+  update_session(now_ns);
+  sink_.put(session_);
+  sink_.commit();
+  // While the profile cannot be written, ended processes and threads wait for a retry, up to a limit.
+  if (!sink_.may_retry() || decoder_.process_table().known_threads() > most_waiting) {
+    decoder_.evict(now_ns);
+  }
+}
+
+void Recorder::update_session(std::uint64_t now_ns) {
   session_.end_ns = now_ns;
   session_.recorder_cpu_ns = own_cpu_ns() - cpu_before_ns_;
   const profile::ProbeCounts& probes = arena_.header().probe_counts;
@@ -235,22 +282,62 @@ void Recorder::commit(std::uint64_t now_ns) {
                              probes.beside_another.load(std::memory_order_relaxed)};
   session_.waits = drainer_.waits();
   session_.memory_bytes = std::max(session_.memory_bytes, arena_.bytes_in_use() + own_memory_bytes());
-  sink_.put(session_);
-  sink_.commit();
-  // While the profile cannot be written, ended processes and threads wait for a retry, up to a limit.
-  if (!sink_.failing() || decoder_.process_table().known_threads() > most_waiting) {
-    decoder_.evict(now_ns);
-  }
 }
 
 void Recorder::retry_if_failing(std::uint64_t now_ns) {
-  if (!sink_.failing() || now_ns < due_.retry) {
+  if (!sink_.may_retry() || now_ns < due_.retry) {
     return;
   }
   due_.retry = now_ns + retry_ns;
   sink_.retry();
   decoder_.put_everything();
   put_given();
+}
+
+/// Begins the next profile. Divides the recording before the rings are read, so that each row goes to its side.
+void Recorder::change_files(Targets& targets) {
+  sink_.finish_ended();
+  due_.change += options_->switch_ns;
+  due_.change = due_.change > now_ns_ ? due_.change : now_ns_ + options_->switch_ns;
+  due_.retry = 0;  // one last try
+  retry_if_failing(now_ns_);
+  now_ns_ = monotonic_ns();
+  sink_.begin_next(now_ns_, arena_.header().next_watch.load(std::memory_order_relaxed), session_);
+  (void)drainer_.drain(now_ns_);
+  take_unobserved();
+  end_file(targets);
+  sink_.hand_over();
+  begin_file();
+  commit(now_ns_);
+  due_.finish = now_ns_ + late_rows_ns;
+}
+
+/// Puts the last rows of the profile that ends, as end() does for the last one.
+void Recorder::end_file(Targets& targets) {
+  put_remarks(targets);
+  drainer_.read_totals_exactly(now_ns_);
+  decoder_.flush(now_ns_);
+  files_.look_again();
+  files_.read_compilers_files();
+  put_copies();
+  put_losses();
+  update_session(now_ns_);
+  session_.complete = true;
+  sink_.put(session_);
+  sink_.commit();
+  decoder_.evict(now_ns_);
+  session_.complete = false;
+  session_.memory_bytes = 0;
+}
+
+/// Puts into the new profile all that its rows refer to.
+void Recorder::begin_file() {
+  sink_.put(session_);
+  put_given();
+  decoder_.begin_file(sink_.present());
+  std::vector<profile::ModuleRow> in_use;
+  decoder_.for_each_module([&in_use](const profile::ModuleRow& row) { in_use.push_back(row); });
+  files_.begin_file(in_use);
 }
 
 /// Stores files that are no longer where they were mapped from.
@@ -276,7 +363,18 @@ void Recorder::put_given() {
   }
 }
 
-void Recorder::end(const Targets& targets) {
+void Recorder::put_remarks(Targets& targets) {
+  for (Target& target : targets) {
+    for (const profile::MessageRow& remark : target.take_remarks()) {
+      sink_.put(remark);
+    }
+    for (profile::ProcessRow& process : target.take_unobserved()) {
+      decoder_.add_unobserved(std::move(process));
+    }
+  }
+}
+
+void Recorder::end(Targets& targets) {
   arena_.header().state.store(static_cast<std::uint32_t>(profile::SessionState::stopping), std::memory_order_release);
   now_ns_ = monotonic_ns();
   (void)drainer_.drain(now_ns_);
@@ -284,19 +382,15 @@ void Recorder::end(const Targets& targets) {
   if (options_->core_at_end) {
     session_.core = options_->core_at_end(session_.core);
   }
+  sink_.finish_ended();
   due_.retry = 0;  // one last try
   retry_if_failing(now_ns_);
   for (const Target& target : targets) {
     if (const auto status = target.status()) {
       decoder_.set_exit_status(*target.launched(), *status, target.ended_ns());
     }
-    for (const profile::MessageRow& remark : target.remarks()) {
-      sink_.put(remark);
-    }
-    for (profile::ProcessRow& process : target.unobserved()) {
-      decoder_.add_unobserved(std::move(process));
-    }
   }
+  put_remarks(targets);
   drainer_.finish(now_ns_);
   decoder_.finish();
   files_.read_compilers_files();
@@ -308,7 +402,8 @@ void Recorder::end(const Targets& targets) {
                                          std::to_string(left.front()) + (left.size() > 1 ? ", ..." : "") +
                                          "); what they did from then on is not recorded");
   }
-  put_messages(targets.front().launched());
+  put_not_observed(targets.front().launched());
+  put_losses();
   session_.complete = true;
   commit(now_ns_);
   sink_.finish();
@@ -330,64 +425,41 @@ void Recorder::add_unobserved(const UnobservedProgram& program) {
   decoder_.add_unobserved(std::move(row));
 }
 
-void Recorder::put_messages(std::optional<pid_t> launched) {
-  if (decoder_.process_table().processes_begun() == 0 && !options_->recorded_itself && !options_->from_outside) {
-    const std::string text =
-        "the command never loaded the collector: it may be statically linked, setuid, or start no "
-        "dynamically linked program";
-    message("not_observed", text);
-    profile::ProcessRow row;
-    row.pid = launched.value_or(0);
-    row.parent_pid = ::getpid();
-    row.command = session_.command;
-    row.begin_ns = session_.begin_ns;
-    row.exit_status = session_.exit_status;
-    row.unobserved_because = text;
-    decoder_.add_unobserved(std::move(row));
+void Recorder::put_not_observed(std::optional<pid_t> launched) {
+  if (decoder_.process_table().processes_begun() != 0 || options_->recorded_itself || options_->from_outside) {
+    return;
   }
-  if (const std::uint64_t lost = drainer_.lost_records(); lost != 0) {
-    message("records_lost", std::to_string(lost) + " records were lost to full rings; a longer --period makes fewer",
-            lost);
+  const std::string text =
+      "the command never loaded the collector: it may be statically linked, setuid, or start no "
+      "dynamically linked program";
+  message("not_observed", text);
+  profile::ProcessRow row;
+  row.pid = launched.value_or(0);
+  row.parent_pid = ::getpid();
+  row.command = session_.command;
+  row.begin_ns = session_.begin_ns;
+  row.exit_status = session_.exit_status;
+  row.unobserved_because = text;
+  decoder_.add_unobserved(std::move(row));
+}
+
+void Recorder::put_losses() {
+  const LossCounts counts{drainer_.lost_records(), drainer_.corruptions() + decoder_.malformed(), drainer_.unread(),
+                          arena_.slot_count()};
+  const Losses::RemarksOnMemory none;
+  for (const profile::MessageRow& row :
+       losses_.take(counts, arena_.header(), options_->memory.events != 0 ? options_->remarks_on_memory : none)) {
+    sink_.put(row);
   }
-  if (options_->remarks_on_memory && options_->memory.events != 0) {
-    for (profile::MessageRow& remark : options_->remarks_on_memory(arena_.header().memory_counts)) {
-      message(remark.code.c_str(), std::move(remark.text), remark.count);
-    }
-  }
-  put_unobserved();
-  if (const std::uint64_t times = drainer_.corruptions() + decoder_.malformed(); times != 0) {
-    message("ring_corrupt",
-            std::to_string(times) +
-                " times records were not what they should be and were dropped; the program may "
-                "write where it should not",
-            times);
+  if (const std::uint64_t late = sink_.take_late(); late != 0) {
+    message("rows_late",
+            std::to_string(late) +
+                " samples and trapped accesses from before this profile began came after the profile before it was "
+                "finished, and are in neither; longer intervals (--switch-output) make fewer",
+            late);
   }
   if (!sink_.loss().empty()) {
     message("profile_incomplete", "rows were lost: " + sink_.loss());
-  }
-}
-
-void Recorder::put_unobserved() {
-  const profile::ArenaHeader& header = arena_.header();
-  if (const std::uint32_t threads = header.threads_unobserved.load(std::memory_order_relaxed); threads != 0) {
-    message("threads_unobserved",
-            std::to_string(threads) + " threads went unobserved: more than " + std::to_string(arena_.slot_count()) +
-                " ran at once",
-            threads);
-  }
-  const std::uint32_t without = header.threads_without_memory.load(std::memory_order_relaxed) + drainer_.unread();
-  if (without != 0) {
-    message("threads_without_memory",
-            std::to_string(without) +
-                " threads went unobserved: there was no memory for their records within the limit (ulimit -v)",
-            without);
-  }
-  if (const std::uint32_t processes = header.processes_without_room.load(std::memory_order_relaxed); processes != 0) {
-    message("processes_without_memory",
-            std::to_string(processes) +
-                " processes went unobserved: observing them needs more of their limits of memory (ulimit -v, -d), of "
-                "the stack (ulimit -s) or of real-time CPU time (ulimit -R) than they could spare; higher limits help",
-            processes);
   }
 }
 

@@ -9,8 +9,9 @@
 
 #include "daemon/arena.h"
 #include "daemon/drainer.h"
+#include "daemon/losses.h"
 #include "daemon/module_files.h"
-#include "daemon/profile_sink.h"
+#include "daemon/profile_files.h"
 #include "daemon/record_decoder.h"
 #include "daemon/record_options.h"
 #include "daemon/signal_relay.h"
@@ -24,7 +25,9 @@ namespace crosstalk::daemon {
 /// targets. One thread.
 class Recorder {
  public:
-  Recorder(const RecordOptions& options, Arena arena, profile::ProfileWriter writer, std::uint64_t cpu_before_ns);
+  /// `output`: where the first profile begins.
+  Recorder(const RecordOptions& options, Arena arena, profile::ProfileWriter writer,
+           std::optional<SwitchedFiles> output, std::uint64_t cpu_before_ns);
 
   /// Writes the session to the profile. Call it before the targets start.
   void begin();
@@ -41,6 +44,7 @@ class Recorder {
   /// Due times of periodic work, CLOCK_MONOTONIC ns.
   struct Due {
     std::uint64_t commit = 0, progress = 0, retry = 0;
+    std::uint64_t change = 0, finish = 0;  // of files; 0: never
   };
 
   static void wait(int timeout_ms, const Targets& targets, const SignalWatch& signals);
@@ -48,29 +52,36 @@ class Recorder {
   [[nodiscard]] bool sent_by_observed(const Targets& targets, pid_t sender) const;
   void pass_on_signals(Targets& targets, const SignalWatch& signals, SignalRelay& relay) const;
   static void stop_with_command(Targets& targets);
-  void pass();
+  void pass(Targets& targets);
   [[nodiscard]] int next_timeout_ms(const Drainer::Pass& pass) const;
   void leave_children(Targets& targets);
   [[nodiscard]] bool over(Targets& targets);
   void commit(std::uint64_t now_ns);
+  void update_session(std::uint64_t now_ns);
   void retry_if_failing(std::uint64_t now_ns);
-  void end(const Targets& targets);
+  void change_files(Targets& targets);
+  void end_file(Targets& targets);
+  void begin_file();
+  void end(Targets& targets);
+  void put_remarks(Targets& targets);
   void put_given();
   void put_copies();
   void take_unobserved();
   void add_unobserved(const UnobservedProgram& program);
-  void put_messages(std::optional<pid_t> launched);
-  void put_unobserved();
+  void put_not_observed(std::optional<pid_t> launched);
+  void put_losses();
   void message(const char* code, std::string text, std::uint64_t count = 1);
+  [[nodiscard]] RecordOutcome outcome_of(const Target& first) const;
   [[nodiscard]] Progress progress_now() const;
 
   const RecordOptions* options_;
   Arena arena_;
-  ProfileSink sink_;
+  ProfileFiles sink_;
   ModuleFiles files_;
   RecordDecoder decoder_;
   Drainer drainer_;
   UnobservedPrograms unobserved_;
+  Losses losses_;
   profile::Session session_;
   Due due_;
   std::uint64_t cpu_before_ns_;

@@ -134,9 +134,9 @@ void RegionTable::close(std::uint32_t slot) {
   slots_[slot] = {};
 }
 
-void RegionTable::put_everything() {
+void RegionTable::put_everything(RowSink& sink) {
   for (const profile::RegionRow& row : rows_) {
-    sink_->put(row);
+    sink.put(row);
   }
   for (Slot& slot : slots_) {
     slot.latest.clear();

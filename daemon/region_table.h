@@ -45,8 +45,9 @@ class RegionTable {
   [[nodiscard]] profile::RegionId id_of(std::uint32_t slot, std::uint32_t node) const;
   /// Reports the regions that the slot's ended thread could not count.
   void close(std::uint32_t slot);
-  /// Puts all regions again, because earlier rows may be lost. Threads' sums follow at the next put().
-  void put_everything();
+  /// Puts all regions into `sink`, because earlier rows may be lost or in another file. Threads' sums follow at the
+  /// next put().
+  void put_everything(RowSink& sink);
 
  private:
   struct Slot {

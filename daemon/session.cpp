@@ -40,13 +40,17 @@ Result<RecordOutcome> run_session(const RecordOptions& options, std::uint64_t cp
   }
   arena->header().memory = options.memory;
   SignalRelay relay(of_command ? GroupWitness::start() : std::nullopt);
-  const OutputFiles output(options.output);
-  Result<profile::ProfileWriter> writer = profile::ProfileWriter::create(options.output);
+  std::optional<SwitchedFiles> switched =
+      options.switch_ns != 0 ? std::optional(SwitchedFiles(options.output, options.switch_most)) : std::nullopt;
+  const std::string first = switched ? switched->next(unix_ms()) : options.output;
+  const OutputFiles output(first);
+  Result<profile::ProfileWriter> writer = profile::ProfileWriter::create(first);
   if (!writer) {
     return fail(files_are_limited() ? ErrorCode::system : ErrorCode::permission, writer.error().message);
   }
   const std::string arena_path = arena->path();
-  std::optional<Recorder> recorder(std::in_place, options, std::move(*arena), std::move(*writer), cpu_before_ns);
+  std::optional<Recorder> recorder(std::in_place, options, std::move(*arena), std::move(*writer), std::move(switched),
+                                   cpu_before_ns);
   recorder->begin();
   Targets targets;
   if (const Result<void> started = start(arena_path, *signals, targets); !started) {

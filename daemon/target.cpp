@@ -52,14 +52,14 @@ void Target::leave() {
   }
 }
 
-std::vector<profile::MessageRow> Target::remarks() const {
-  const auto* const attached = std::get_if<AttachedProcesses>(&target_);
-  return attached != nullptr && ended() ? attached->remarks() : std::vector<profile::MessageRow>();
+std::vector<profile::MessageRow> Target::take_remarks() {
+  auto* const attached = std::get_if<AttachedProcesses>(&target_);
+  return attached != nullptr ? attached->take_remarks() : std::vector<profile::MessageRow>();
 }
 
-std::vector<profile::ProcessRow> Target::unobserved() const {
-  const auto* const attached = std::get_if<AttachedProcesses>(&target_);
-  return attached != nullptr && ended() ? attached->unobserved() : std::vector<profile::ProcessRow>();
+std::vector<profile::ProcessRow> Target::take_unobserved() {
+  auto* const attached = std::get_if<AttachedProcesses>(&target_);
+  return attached != nullptr ? attached->take_unobserved() : std::vector<profile::ProcessRow>();
 }
 
 bool all_ended(const Targets& targets) {

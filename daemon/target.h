@@ -43,10 +43,10 @@ class Target {
   void send(const SignalWatch::Arrival& arrival);
   /// Makes the session stop waiting for an attachment's end.
   void leave();
-  /// Returns the outside collector's messages. Precondition: it has ended.
-  [[nodiscard]] std::vector<profile::MessageRow> remarks() const;
-  /// Returns the processes that an outside collector could not observe, and why. Precondition: it has ended.
-  [[nodiscard]] std::vector<profile::ProcessRow> unobserved() const;
+  /// Returns the outside collector's messages since the last call.
+  [[nodiscard]] std::vector<profile::MessageRow> take_remarks();
+  /// Returns the processes that an outside collector could not observe since the last call, and why.
+  [[nodiscard]] std::vector<profile::ProcessRow> take_unobserved();
 
  private:
   std::variant<Child, AttachedProcesses> target_;

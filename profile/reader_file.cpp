@@ -14,6 +14,7 @@
 
 #include "base/unique_fd.h"
 #include "profile/schema.h"
+#include "profile/switched_files.h"
 
 namespace crosstalk::profile {
 namespace {
@@ -45,12 +46,23 @@ std::uint64_t size_of(const std::string& path) {
   return error ? 0 : size;
 }
 
+/// Says that there is no file at `path`, and which ones `record -o PATH --switch-output` has made.
+std::string no_such_file(const std::string& path) {
+  const std::vector<std::string> switched = switched_files(path);
+  if (switched.empty()) {
+    return "there is no such file; record one with crosstalk record";
+  }
+  const std::string others = switched.size() > 1 ? " and " + std::to_string(switched.size() - 1) + " before it" : "";
+  return "there is no such file, but record --switch-output has made '" + switched.back() + "'" + others +
+         "; name one of them";
+}
+
 Result<std::uint64_t> read_header(const std::string& path, FileHeader& header) {
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   const int error = errno;
   if (!fd.valid()) {
     if (error == ENOENT || error == ENOTDIR) {
-      return read_failure(path, ErrorCode::not_found, "there is no such file; record one with crosstalk record");
+      return read_failure(path, ErrorCode::not_found, no_such_file(path));
     }
     return read_failure(path, error == EACCES ? ErrorCode::permission : ErrorCode::system, std::strerror(error));
   }

@@ -3,8 +3,8 @@
 
 #include <utility>
 
+#include "profile/empty_profile.h"
 #include "profile/rotate.h"
-#include "profile/schema.h"
 #include "profile/session_meta.h"
 #include "profile/sqlite.h"
 #include "profile/writer_state.h"
@@ -17,14 +17,10 @@ using sqlite::Database;
 // WAL: the committed rows of a killed recorder stay readable. No fsync: a power cut may lose the profile, but a
 // recorder that waits for the disk loses samples.
 constexpr const char* settings = R"sql(
-PRAGMA page_size = 8192;
 PRAGMA synchronous = OFF;
 PRAGMA temp_store = MEMORY;
 PRAGMA cache_size = -1024;
 )sql";
-
-// Run after the tables are made: then the file itself, not its log, identifies the profile from the start.
-constexpr const char* write_a_log = "PRAGMA journal_mode = WAL;";
 
 constexpr const char* leave_one_file = R"sql(
 PRAGMA wal_checkpoint(TRUNCATE);
@@ -58,24 +54,18 @@ Result<ProfileWriter> ProfileWriter::create(const std::string& path) {
     return fail(error.code == ErrorCode::corrupt ? ErrorCode::system : error.code,
                 "cannot create the profile '" + path + "': " + error.message + "; choose another file with -o");
   };
+  // The file itself, not its log, identifies the profile from the start.
+  if (const Result<void> made = make_empty_profile(path); !made) {
+    return failure(made.error());
+  }
   Result<Database> database =
-      Database::open(sqlite::file_uri(path, "mode=rwc"), SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_URI);
+      Database::open(sqlite::file_uri(path, "mode=rw"), SQLITE_OPEN_READWRITE | SQLITE_OPEN_URI);
   if (!database) {
     return failure(database.error());
   }
   state->database = std::move(*database);
-  Database& db = state->database;
-  const std::string identity = "PRAGMA application_id = " + std::to_string(schema::application_id) +
-                               "; PRAGMA user_version = " + std::to_string(schema::version) + ";";
-  Result<void> result = db.execute(settings);
-  result = result ? db.execute("BEGIN") : result;
-  result = result ? db.execute(identity.c_str()) : result;
-  result = result ? db.execute(schema::create_tables) : result;
-  result = result ? state->statements.prepare(db) : result;
-  result = result ? state->put_meta("schema_version", schema::version) : result;
-  result = result ? state->put_meta("time_base_ns", std::int64_t{0}) : result;
-  result = result ? db.execute("COMMIT") : result;
-  result = result ? db.execute(write_a_log) : result;
+  Result<void> result = state->database.execute(settings);
+  result = result ? state->statements.prepare(state->database) : result;
   if (!result) {
     return failure(result.error());
   }

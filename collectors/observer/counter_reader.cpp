@@ -153,6 +153,13 @@ void CounterReader::account(CounterTally& tally) const {
   }
 }
 
+CounterTally CounterTally::since(const CounterTally& before) const {
+  return {readings - before.readings,     lost - before.lost,
+          throttled - before.throttled,   enabled_ns - before.enabled_ns,
+          running_ns - before.running_ns, without - before.without,
+          never - before.never,           refusal};
+}
+
 std::vector<profile::MessageRow> remarks_on(const CounterTally& tally) {
   std::vector<profile::MessageRow> remarks;
   const auto say = [&](bool holds, const char* code, std::string text, std::uint64_t count) {

@@ -33,6 +33,9 @@ struct CounterTally {
   std::uint64_t without = 0;                     // threads whose counters could not be opened
   std::uint64_t never = 0;                       // groups that were to count for long enough, and never did
   std::string refusal;                           // why, of the last of them
+
+  /// The reason stays.
+  [[nodiscard]] CounterTally since(const CounterTally& before) const;
 };
 
 class CounterReader {

@@ -34,6 +34,13 @@ void MeasuredSamples::count(Measured measured) {
   }
 }
 
+MeasuredSamples MeasuredSamples::of_what_lasts() const {
+  MeasuredSamples lasts;
+  lasts.watchdog = watchdog;
+  lasts.refusal = refusal;
+  return lasts;
+}
+
 std::vector<profile::MessageRow> remarks_on(const MeasuredSamples& samples) {
   std::vector<profile::MessageRow> remarks;
   if (const std::uint64_t dropped = samples.in_kernel + samples.without_access; dropped != 0) {

@@ -25,6 +25,8 @@ struct MeasuredSamples {
   std::string refusal;                // why, of the last of them; also why no event of processors could be opened
 
   void count(Measured measured);
+  /// Returns no counts, but what holds for samples to come.
+  [[nodiscard]] MeasuredSamples of_what_lasts() const;
 };
 
 /// Returns warnings for the profile; none if there is nothing to say.

@@ -47,9 +47,10 @@ Observer::~Observer() { stop(); }
 
 void Observer::run() {
   pollfd stop{stop_.get(), POLLIN, 0};
+  std::unique_lock held(mutex_);
   while (::poll(&stop, 1, 0) <= 0 && !session_->over()) {
     session_->pass();
-    session_->wait(stop_.get());
+    session_->wait(stop_.get(), held);
   }
   session_->end();
   (void)::eventfd_write(ended_.get(), 1);
@@ -62,7 +63,8 @@ void Observer::stop() {
   }
 }
 
-std::vector<profile::MessageRow> Observer::remarks() const {
+std::vector<profile::MessageRow> Observer::take_remarks() {
+  const std::lock_guard held(mutex_);
   const Unwatched missing = session_->unwatched();
   std::vector<profile::MessageRow> remarks;
   const auto say = [&](std::uint64_t count, const char* code, const std::string& text) {
@@ -91,9 +93,13 @@ std::vector<profile::MessageRow> Observer::remarks() const {
   remarks.insert(remarks.end(), measured.begin(), measured.end());
   const std::vector<profile::MessageRow> counted = remarks_on(session_->counted());
   remarks.insert(remarks.end(), counted.begin(), counted.end());
+  session_->forget_told();
   return remarks;
 }
 
-const std::vector<PassedOver>& Observer::refused() const { return session_->refused(); }
+std::vector<PassedOver> Observer::take_refused() {
+  const std::lock_guard held(mutex_);
+  return session_->take_refused();
+}
 
 }  // namespace crosstalk::observer

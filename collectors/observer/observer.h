@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -45,15 +46,16 @@ class Observer {
   [[nodiscard]] int ended_fd() const { return ended_.get(); }
   /// Leaves the targets; all observations are in the arena when this returns. A second call does nothing.
   void stop();
-  /// Returns warnings about what went unwatched. After stop().
-  [[nodiscard]] std::vector<profile::MessageRow> remarks() const;
-  /// Children that were to be watched and could not be. After stop().
-  [[nodiscard]] const std::vector<PassedOver>& refused() const;
+  /// Returns warnings about what went unwatched since the last call. Waits while records are handled.
+  [[nodiscard]] std::vector<profile::MessageRow> take_remarks();
+  /// Returns the children since the last call that were to be watched and could not be.
+  [[nodiscard]] std::vector<PassedOver> take_refused();
 
  private:
   Observer(std::unique_ptr<Session> session, UniqueFd stop, UniqueFd ended);
   void run();
 
+  std::mutex mutex_;  // of the session: its thread leaves it while it sleeps
   std::unique_ptr<Session> session_;
   UniqueFd stop_, ended_;  // readable once it is to end, and once its targets have
   std::thread thread_;

@@ -434,7 +434,7 @@ void Session::expect_end(const Target& process, std::uint64_t now_ns) {
   }
 }
 
-void Session::wait(int stop) {
+void Session::wait(int stop, std::unique_lock<std::mutex>& held) {
   const std::uint64_t now = monotonic_ns();
   std::uint64_t until = now + (arrivals_.empty() ? idle_ns : settling_ns);
   if (const std::uint64_t end_ns = watches_.next_end_ns(); end_ns != UINT64_MAX) {
@@ -471,7 +471,10 @@ void Session::wait(int stop) {
   }
   const std::uint64_t left = until > now ? until - now : 0;
   const timespec timeout{static_cast<time_t>(left / second), static_cast<long>(left % second)};
-  if (::ppoll(polled.data(), polled.size(), &timeout, nullptr) <= 0) {
+  held.unlock();
+  const int ready = ::ppoll(polled.data(), polled.size(), &timeout, nullptr);
+  held.lock();
+  if (ready <= 0) {
     return;
   }
   for (std::size_t i = 1; i < polled.size(); ++i) {
@@ -506,6 +509,13 @@ MeasuredSamples Session::measured() const {
   measured.clock_alone = missing.unmeasured_threads;
   measured.refusal = missing.unmeasured_threads != 0 ? missing.why_unmeasured : measured.refusal;
   return measured;
+}
+
+void Session::forget_told() {
+  targets_.forget_told();
+  rested_ = false;
+  told_counted_ = counters_.tally();
+  measured_ = measured_.of_what_lasts();
 }
 
 void Session::end() {

@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "base/result.h"
@@ -42,19 +43,22 @@ class Session final : private WatchWorld {
   [[nodiscard]] Result<void> begin(const std::vector<pid_t>& pids);
   /// Handles the records that have come.
   void pass();
-  /// Waits until something comes, `stop` is readable, or it is time for something.
-  void wait(int stop);
+  /// Waits until something comes, `stop` is readable, or it is time for something. Leaves the mutex meanwhile.
+  void wait(int stop, std::unique_lock<std::mutex>& held);
   /// True if all of them have ended.
   [[nodiscard]] bool over() const { return targets_.processes().empty(); }
   /// Leaves them. Nothing of them is used afterwards.
   void end();
-  /// Returns what went unwatched so far.
+  /// Returns what went unwatched since forget_told().
   [[nodiscard]] Unwatched unwatched() const;
-  [[nodiscard]] const std::vector<PassedOver>& refused() const { return targets_.refused(); }
-  /// Returns the state of hardware counters so far.
-  [[nodiscard]] const CounterTally& counted() const { return counters_.tally(); }
-  /// Returns the state of memory events' samples so far.
+  /// Returns the processes since the last call that were there, and refused.
+  [[nodiscard]] std::vector<PassedOver> take_refused() { return targets_.take_refused(); }
+  /// Returns the state of hardware counters since forget_told().
+  [[nodiscard]] CounterTally counted() const { return counters_.tally().since(told_counted_); }
+  /// Returns the state of memory events' samples since forget_told().
   [[nodiscard]] MeasuredSamples measured() const;
+  /// Notes that all of these have been told. What lasts is told again.
+  void forget_told();
 
  private:
   struct Arrival {
@@ -110,6 +114,7 @@ class Session final : private WatchWorld {
   std::vector<MemorySampler> processors_;
   MeasuredSamples measured_;
   Counters counters_;
+  CounterTally told_counted_;
   std::uint64_t random_;
   Targets targets_;
   std::unique_ptr<in_target::AccessFinder> finder_;

@@ -87,6 +87,7 @@ class Target {
   static void set_period(WatchedThread& thread, std::uint64_t period_ns);
   /// Returns the number of new threads that were gone before they could be watched.
   [[nodiscard]] std::uint64_t missed() const { return missed_; }
+  void forget_missed() { missed_ = 0; }
   /// Returns the number of live threads that could not be watched, and the reason for the last of them.
   [[nodiscard]] std::uint64_t refused() const { return refused_.size(); }
   [[nodiscard]] const std::string& refusal() const { return refusal_; }

@@ -187,6 +187,13 @@ void Targets::add_to(Unwatched& sum, const Target& target) {
   }
 }
 
+void Targets::forget_told() {
+  retired_ = {};
+  for (const auto& process : processes_) {
+    process->forget_missed();
+  }
+}
+
 Unwatched Targets::unwatched() const {
   Unwatched sum = retired_;
   for (const auto& process : processes_) {

@@ -9,6 +9,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -76,8 +77,10 @@ class Targets {
   [[nodiscard]] std::uint64_t period_ns() const { return period_ns_; }
   void set_period(std::uint64_t period_ns);
   [[nodiscard]] Unwatched unwatched() const;
-  /// The first thousand of those that were there, and refused.
-  [[nodiscard]] const std::vector<PassedOver>& refused() const { return refused_; }
+  /// Returns the processes since the last call that were there, and refused: the first thousand.
+  [[nodiscard]] std::vector<PassedOver> take_refused() { return std::exchange(refused_, {}); }
+  /// Forgets what unwatched() tells of processes and threads that are gone.
+  void forget_told();
 
  private:
   [[nodiscard]] Result<void> add(pid_t pid, pid_t parent);

@@ -299,6 +299,8 @@ Result<Preparation> prepare(const RecordRequest& request) {
     return tl::unexpected<Error>(writable.error());
   }
   options.output = *output;
+  options.switch_ns = request.switch_ns;
+  options.switch_most = request.switch_most;
   options.config = request.config;
   calibrate_once(probe, options.config);
   options.watch_trial = probe.watch_trial;
@@ -329,19 +331,34 @@ Result<Preparation> prepare(const RecordRequest& request) {
   return prepared;
 }
 
+/// Returns how many profiles were written, and where: "wrote 3 profiles, a.db.1 to a.db.3".
+std::string written(const daemon::RecordOutcome& outcome) {
+  if (outcome.files_made == 0) {
+    return "wrote " + outcome.output;
+  }
+  const std::size_t kept = outcome.files.size();
+  std::string text = "wrote " + attribution::count_of(outcome.files_made, "profile", "profiles");
+  if (kept != outcome.files_made) {
+    text += fmt::format(" and kept the last {}", kept);
+  }
+  return text + ", " + outcome.files.front() + (kept > 1 ? " to " + outcome.files.back() : "");
+}
+
 void say_where(const daemon::RecordOutcome& outcome) {
   const std::string file = outcome.output == "crosstalk.db" ? "" : " " + shell_quoted(outcome.output);
   const daemon::Progress& totals = outcome.totals;
   if (!outcome.loss.empty()) {
-    log_warning(fmt::format(
-        "{} has only {} of {} samples and {} of {} accesses trapped: {}; free some space, or choose "
-        "another place with -o, and record again",
-        outcome.output, outcome.stored_samples, totals.samples, outcome.stored_traps, totals.traps, outcome.loss));
+    log_warning(
+        fmt::format("{} only {} of {} samples and {} of {} accesses trapped: {}; free some space, or choose "
+                    "another place with -o, and record again",
+                    outcome.files_made != 0 ? written(outcome) + ", which have" : outcome.output + " has",
+                    outcome.stored_samples, totals.samples, outcome.stored_traps, totals.traps, outcome.loss));
     return;
   }
-  log_notice(fmt::format("wrote {} ({}, {} trapped, overhead {:.1f} %); see it with: crosstalk report{}",
-                         outcome.output, attribution::count_of(totals.samples, "sample", "samples"),
-                         attribution::count_of(totals.traps, "access", "accesses"), totals.overhead * 100, file));
+  log_notice(fmt::format("{} ({}, {} trapped, overhead {:.1f} %); see {} with: crosstalk report{}", written(outcome),
+                         attribution::count_of(totals.samples, "sample", "samples"),
+                         attribution::count_of(totals.traps, "access", "accesses"), totals.overhead * 100,
+                         outcome.files_made > 1 ? "the last" : "it", file));
 }
 
 int refuse(const Error& error) {

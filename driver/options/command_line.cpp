@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstdint>
+#include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -50,6 +53,22 @@ std::string remedy_for_unknown(const CLI::App& app, const Arguments& arguments) 
   return remedy_for(unknown, known, app.get_name() + " --help");
 }
 
+using Unit = std::pair<std::string_view, std::uint64_t>;
+
+/// Returns a whole number with one of these units in the smallest one, at most 2^64 - 1; nullopt: it is none.
+std::optional<std::uint64_t> in_units(const std::string& text, std::span<const Unit> units) {
+  std::uint64_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  const std::string_view suffix(rest, static_cast<std::size_t>(end - rest));
+  const auto unit =
+      std::find_if(units.begin(), units.end(), [suffix](const Unit& known) { return known.first == suffix; });
+  if (error != std::errc{} || unit == units.end()) {
+    return std::nullopt;
+  }
+  return number > UINT64_MAX / unit->second ? UINT64_MAX : number * unit->second;
+}
+
 std::string one_line(std::string text) {
   std::replace(text.begin(), text.end(), '\n', ' ');
   return text;
@@ -89,24 +108,34 @@ Result<ParseOutcome> parse(CLI::App& app, const Arguments& arguments) {
 }
 
 Result<std::uint64_t> parse_period(const std::string& text) {
-  constexpr std::array<std::pair<std::string_view, std::uint64_t>, 5> units = {
-      {{"", 1}, {"ns", 1}, {"us", 1'000}, {"ms", 1'000'000}, {"s", 1'000'000'000}}};
-  constexpr std::uint64_t least = 10'000;
-  constexpr std::uint64_t most = 10'000'000'000;
-  std::uint64_t number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, number);
-  const std::string_view suffix(rest, static_cast<std::size_t>(end - rest));
-  const auto* const unit =
-      std::find_if(units.begin(), units.end(), [suffix](const auto& candidate) { return candidate.first == suffix; });
-  if (error != std::errc{} || unit == units.end()) {
+  constexpr std::array<Unit, 5> units = {{{"", 1}, {"ns", 1}, {"us", 1'000}, {"ms", 1'000'000}, {"s", 1'000'000'000}}};
+  const auto ns = in_units(text, units);
+  if (!ns) {
     return fail(ErrorCode::invalid_argument,
                 "--period: '" + text + "' is no time; write a whole number with ns, us, ms or s, like 4ms");
   }
-  if (number > most / unit->second || number * unit->second < least) {
+  constexpr std::uint64_t least = 10'000;
+  constexpr std::uint64_t most = 10'000'000'000;
+  if (*ns < least || *ns > most) {
     return fail(ErrorCode::invalid_argument, "--period: '" + text + "' is out of range; choose 10us to 10s");
   }
-  return number * unit->second;
+  return *ns;
+}
+
+Result<std::uint64_t> parse_interval(const std::string& option, const std::string& text) {
+  constexpr std::uint64_t s = 1'000'000'000;
+  constexpr std::array<Unit, 4> units = {{{"ms", 1'000'000}, {"s", s}, {"m", 60 * s}, {"h", 3600 * s}}};
+  const auto ns = in_units(text, units);
+  if (!ns) {
+    return fail(ErrorCode::invalid_argument,
+                option + ": '" + text + "' is no time; write a whole number with ms, s, m or h, like 60s");
+  }
+  constexpr std::uint64_t least = 10'000'000;
+  constexpr std::uint64_t most = 24 * 3600 * s;
+  if (*ns < least || *ns > most) {
+    return fail(ErrorCode::invalid_argument, option + ": '" + text + "' is out of range; choose 10ms to 24h");
+  }
+  return *ns;
 }
 
 }  // namespace crosstalk::driver

@@ -69,4 +69,8 @@ template <class Request, class Judge>
 /// up), more than 10 s, anything else.
 [[nodiscard]] Result<std::uint64_t> parse_period(const std::string& text);
 
+/// "500ms", "2s", "5m", "1h" -> nanoseconds. Refused: less than 10 ms, more than 24 hours, anything else. `option`:
+/// named in the error.
+[[nodiscard]] Result<std::uint64_t> parse_interval(const std::string& option, const std::string& text);
+
 }  // namespace crosstalk::driver

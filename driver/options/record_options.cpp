@@ -55,7 +55,8 @@ std::string name_of(const std::array<std::pair<std::string_view, Value>, size>& 
 /// Option values as text, before they are checked.
 struct RecordTexts {
   std::string source = "auto", method = "auto", partner = "auto", period = "4ms", counters = "auto";
-  std::optional<std::string> pids;
+  std::optional<std::string> pids, switch_output;
+  std::optional<std::size_t> switch_most;
   std::optional<double> seconds, delay;  // of --duration, --delay
   std::vector<std::string> events;
   double budget_percent = 3;
@@ -96,6 +97,12 @@ void add_options(CLI::App& app, RecordRequest& request, RecordTexts& texts) {
   app.add_option("-o,--output", request.output,
                  "Profile to write; %p process id, %h host, %t time, %% percent sign [crosstalk.db]")
       ->type_name("FILE");
+  app.add_option("--switch-output", texts.switch_output,
+                 "Begin a new profile each time this much has passed, in ms, s, m or h: FILE.TIMESTAMP")
+      ->type_name("TIME");
+  app.add_option("--switch-max-files", texts.switch_most, "With --switch-output: keep the last N profiles [all]")
+      ->type_name("N")
+      ->check(refuse_negative, "");
   app.add_flag("-q,--quiet", request.quiet, "Print only errors; the profile has the warnings");
   app.add_flag("-v,--verbose", request.verbosity, "Print progress details on standard error")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
@@ -211,6 +218,24 @@ Result<void> judge(const RecordTexts& texts, RecordRequest& request) {
     return chosen;
   }
   return choose_events(texts.events, request);
+}
+
+Result<void> judge_switches(const RecordTexts& texts, RecordRequest& request) {
+  if (texts.switch_most && !texts.switch_output) {
+    return fail(ErrorCode::invalid_argument, "--switch-max-files goes with --switch-output: else there is one profile");
+  }
+  if (texts.switch_most && *texts.switch_most == 0) {
+    return fail(ErrorCode::invalid_argument, "--switch-max-files: 0 keeps no profile; choose 1 or more");
+  }
+  if (texts.switch_output) {
+    const auto interval = parse_interval("--switch-output", *texts.switch_output);
+    if (!interval) {
+      return tl::unexpected<Error>(interval.error());
+    }
+    request.switch_ns = *interval;
+    request.switch_most = texts.switch_most.value_or(0);
+  }
+  return {};
 }
 
 Result<pid_t> parse_pid(std::string_view text) {
@@ -353,6 +378,9 @@ Result<Parsed<RecordRequest>> parse_record(const Arguments& arguments) {
     }
     request.command = std::move(*command);
     if (auto judged = judge(texts, request); !judged) {
+      return judged;
+    }
+    if (auto judged = judge_switches(texts, request); !judged) {
       return judged;
     }
     if (auto judged = judge_attachment(texts, request); !judged) {

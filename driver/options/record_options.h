@@ -22,6 +22,8 @@ enum class MethodWish { automatic, watch, probe };
 
 struct RecordRequest {
   std::string output = "crosstalk.db";  // as typed, with %p %h %t %%
+  std::uint64_t switch_ns = 0;          // of --switch-output; 0: one profile
+  std::size_t switch_most = 0;          // of --switch-max-files; 0: all
   bool quiet = false;
   int verbosity = 0;  // number of -v
   SourceChoice source = SourceChoice::automatic;

@@ -20,10 +20,10 @@ class AttachedObserver final : public daemon::OutsideCollector {
   explicit AttachedObserver(std::unique_ptr<observer::Observer> observer) : observer_(std::move(observer)) {}
   [[nodiscard]] int ended_fd() const override { return observer_->ended_fd(); }
   void stop() override { observer_->stop(); }
-  [[nodiscard]] std::vector<profile::MessageRow> remarks() const override { return observer_->remarks(); }
-  [[nodiscard]] std::vector<profile::ProcessRow> unobserved() const override {
+  [[nodiscard]] std::vector<profile::MessageRow> take_remarks() override { return observer_->take_remarks(); }
+  [[nodiscard]] std::vector<profile::ProcessRow> take_unobserved() override {
     std::vector<profile::ProcessRow> rows;
-    for (const observer::PassedOver& process : observer_->refused()) {
+    for (const observer::PassedOver& process : observer_->take_refused()) {
       profile::ProcessRow& row = rows.emplace_back();
       row.pid = process.pid;
       row.parent_pid = process.parent;

@@ -57,7 +57,8 @@ std::string why(const RecordRequest& request, const daemon::RecordOutcome& outco
 }  // namespace
 
 void say_why_few_samples(const RecordRequest& request, const daemon::RecordOutcome& outcome) {
-  if (request.quiet || outcome.totals.samples >= attribution::few_samples || !outcome.loss.empty()) {
+  const bool divided = outcome.files_made > 1;  // each profile says so itself
+  if (request.quiet || divided || outcome.totals.samples >= attribution::few_samples || !outcome.loss.empty()) {
     return;
   }
   const std::string count = outcome.totals.samples == 0 ? std::string("no samples")

@@ -38,7 +38,7 @@ class InjectedLibrary final : public daemon::OutsideCollector {
                            pauses.stops, static_cast<double>(pauses.longest_stop_ns) / ns_in_ms,
                            static_cast<double>(pauses.longest_call_ns) / ns_in_ms));
   }
-  [[nodiscard]] std::vector<profile::MessageRow> remarks() const override { return remarks_; }
+  [[nodiscard]] std::vector<profile::MessageRow> take_remarks() override { return std::exchange(remarks_, {}); }
 
  private:
   static constexpr double ns_in_ms = 1e6;

@@ -24,7 +24,7 @@ class FakeCollector final : public OutsideCollector {
   explicit FakeCollector(World& world) : world_(world) {}
   [[nodiscard]] int ended_fd() const override { return world_.ended.get(); }
   void stop() override { ++world_.stopped; }
-  [[nodiscard]] std::vector<profile::MessageRow> remarks() const override { return {{"seen", "it was seen", 1}}; }
+  [[nodiscard]] std::vector<profile::MessageRow> take_remarks() override { return {{"seen", "it was seen", 1}}; }
 
  private:
   World& world_;
@@ -63,8 +63,8 @@ TEST_F(AttachedProcessesTest, EndWithTheLastOfThem) {
   ::eventfd_write(world_.ended.get(), 1);
   EXPECT_TRUE(processes.poll_end(begin_ns + 1));
   EXPECT_EQ(world_.stopped, 1);
-  ASSERT_EQ(processes.remarks().size(), 1U);
-  EXPECT_EQ(processes.remarks()[0].code, "seen");
+  ASSERT_EQ(processes.take_remarks().size(), 1U);
+  EXPECT_EQ(processes.take_remarks()[0].code, "seen");
 }
 
 TEST_F(AttachedProcessesTest, AreLeftWhenTheTimeIsUp) {
@@ -107,9 +107,9 @@ TEST_F(AttachedProcessesTest, WhoCanNotBeAttachedToLaterIsNamed) {
   AttachedProcesses processes = attach(300, 0);
   EXPECT_TRUE(processes.poll_end(begin_ns + 300));
   EXPECT_EQ(world_.stopped, 0);
-  ASSERT_EQ(processes.remarks().size(), 1U);
-  EXPECT_EQ(processes.remarks()[0].code, "not_watched");
-  EXPECT_EQ(processes.remarks()[0].text, "process 7: it has ended");
+  ASSERT_EQ(processes.take_remarks().size(), 1U);
+  EXPECT_EQ(processes.take_remarks()[0].code, "not_watched");
+  EXPECT_EQ(processes.take_remarks()[0].text, "process 7: it has ended");
 }
 
 TEST_F(AttachedProcessesTest, AnEndBeforeTheDelayIsOverIsSaid) {
@@ -117,8 +117,8 @@ TEST_F(AttachedProcessesTest, AnEndBeforeTheDelayIsOverIsSaid) {
   processes.leave();
   EXPECT_TRUE(processes.poll_end(begin_ns + 1));
   EXPECT_EQ(world_.attached, 0);
-  ASSERT_EQ(processes.remarks().size(), 1U);
-  EXPECT_EQ(processes.remarks()[0].code, "not_watched");
+  ASSERT_EQ(processes.take_remarks().size(), 1U);
+  EXPECT_EQ(processes.take_remarks()[0].code, "not_watched");
 }
 
 }  // namespace

@@ -65,6 +65,29 @@ TEST_F(Files, WhatIsReplacedOrDeletedMeanwhileIsKept) {
   EXPECT_TRUE(files_.take_copies().empty());
 }
 
+TEST_F(Files, LaterProfilesGetCopiesOfWhatTheirModulesHave) {
+  files_.keep_for_later_files();
+  profile::ModuleRow one = row(write("one", "first"), "01"), other = row(write("other", "second"), "02");
+  files_.identify(::getpid(), one);
+  files_.identify(::getpid(), other);
+  fs::remove(one.path);
+  fs::remove(other.path);
+  files_.look_again();
+  EXPECT_EQ(files_.take_copies().size(), 2U);
+  for (int file = 0; file < 2; ++file) {
+    files_.begin_file({other});
+    const auto copies = files_.take_copies();
+    ASSERT_EQ(copies.size(), 1U);
+    EXPECT_EQ(copies[0].path, other.path);
+    EXPECT_EQ(copies[0].build_id, "02");
+    EXPECT_EQ(std::string(copies[0].bytes.begin(), copies[0].bytes.end()), "second");
+  }
+  files_.begin_file({});
+  EXPECT_TRUE(files_.take_copies().empty());
+  files_.begin_file({other});
+  EXPECT_TRUE(files_.take_copies().empty()) << "it is forgotten";
+}
+
 TEST_F(Files, WhatWasGoneBeforeAndIsNotToBeHadIsNotMistakenForWhatLiesThere) {
   const std::string path = write("there", "another");
   profile::ModuleRow gone = row(path + " (deleted)");

@@ -166,6 +166,49 @@ TEST_F(Interpreter, ModulesAreCompletedByWhatIdentifiesTheirFiles) {
   EXPECT_EQ(identified_, (std::vector<std::pair<std::int32_t, std::string>>{{10, "/bin/old"}, {10, "/lib/x.so"}}));
 }
 
+TEST_F(Interpreter, ALaterFileHasAllThatItsRowsReferTo) {
+  decoder_.keep_for_later_files();
+  begin();
+  ModuleLoad load;
+  load.begin = 0x1000, load.end = 0x2000, load.time_ns = 110;
+  Block block;
+  block.begin = 0x7000, block.bytes = 64, block.time_ns = 120;
+  SharedMapping mapping;
+  mapping.begin = 0x10000, mapping.bytes = 4096, mapping.time_ns = 130;
+  Message message;
+  std::strncpy(message.code, "no_clock", sizeof message.code - 1);
+  ThreadCreation creation;
+  creation.time_ns = 140;
+  pass({{0, bytes_of(load, RecordType::module_load, "/bin/a")},
+        {0, bytes_of(block, RecordType::block)},
+        {0, bytes_of(mapping, RecordType::shared_mapping, "/dev/zero")},
+        {0, bytes_of(message, RecordType::message, "a text")},
+        {0, bytes_of(creation, RecordType::thread_creation)}});
+  decoder_.open_slot(1, 20, 20, 150);
+  pass({{1, thread_start(20, 20, 150)}, {1, process_start(20, 151)}});
+  decoder_.end_process(20, 160);
+  decoder_.close_slot(1, 160);
+  decoder_.flush(200);
+  decoder_.evict(200);
+  CollectedRows next;
+  decoder_.begin_file(next);
+  ASSERT_EQ(next.processes.size(), 1U) << "the other one has ended";
+  EXPECT_EQ(next.processes[0].pid, 10);
+  ASSERT_EQ(next.threads.size(), 1U);
+  EXPECT_EQ(next.threads[0].tid, 11);
+  EXPECT_EQ(next.modules.size(), 1U);
+  EXPECT_EQ(next.blocks.size(), 1U);
+  EXPECT_EQ(next.shared_mappings.size(), 1U);
+  EXPECT_EQ(next.messages.size(), 1U);
+  ASSERT_EQ(next.thread_creations.size(), 1U);
+  ASSERT_EQ(next.stacks.size(), 1U);
+  EXPECT_EQ(next.thread_creations[0].stack, next.stacks[0].id);
+  EXPECT_TRUE(next.samples.empty());
+  std::vector<std::string> paths;
+  decoder_.for_each_module([&](const ModuleRow& row) { paths.push_back(row.path); });
+  EXPECT_EQ(paths, std::vector<std::string>{"/bin/a"});
+}
+
 TEST_F(Interpreter, AThreadHasItsLastName) {
   begin();
   decoder_.rename(0, "worker\n7");

@@ -87,7 +87,7 @@ TEST_F(Regions, SumsThatHaveNotChangedAreNotPutAgain) {
   regions_.put(0, ThreadId{0}, seen());
   regions_.put(0, ThreadId{0}, seen());
   EXPECT_EQ(sink_.thread_regions.size(), 1U);
-  regions_.put_everything();  // earlier rows may be lost
+  regions_.put_everything(sink_);  // earlier rows may be lost
   regions_.put(0, ThreadId{0}, seen());
   EXPECT_EQ(sink_.regions.size(), 2U);
   EXPECT_EQ(sink_.thread_regions.size(), 2U);

@@ -255,6 +255,43 @@ TEST_F(ASession, SaysHowItGoes) {
   EXPECT_NEAR(progress.back().overhead, 0.01, 1e-3);
 }
 
+TEST_F(ASession, BeginsANewProfileFromTimeToTime) {
+  RecordOptions with = options({FAKE_TARGET, "steady", "500", "2"});
+  with.warnings.push_back({"a_warning", "from before", 1});
+  with.switch_ns = 300'000'000;
+  const Result<RecordOutcome> outcome = daemon::record(with);
+  ASSERT_TRUE(outcome);
+  EXPECT_EQ(outcome->exit_status, 0);
+  EXPECT_FALSE(std::filesystem::exists(path())) << "all have names of their own";
+  ASSERT_GE(outcome->files.size(), 3U);
+  EXPECT_EQ(outcome->files.size(), outcome->files_made);
+  EXPECT_EQ(outcome->output, outcome->files.back());
+  std::uint64_t rows = 0, cpu_ns = 0, counted = 0, end_ns = 0;
+  for (const std::string& file : outcome->files) {
+    const Result<ProfileReader> reader = ProfileReader::open(file);
+    ASSERT_TRUE(reader) << reader.error().message;
+    EXPECT_FALSE(std::filesystem::exists(file + "-wal"));
+    const profile::Session& session = reader->session();
+    EXPECT_TRUE(session.complete);
+    EXPECT_TRUE(end_ns == 0 || session.begin_ns == end_ns) << "no gap, no overlap";
+    EXPECT_EQ(session.exit_status.has_value(), file == outcome->output);
+    EXPECT_GT(session.recorder_cpu_ns, 0U);
+    EXPECT_TRUE(message(*reader, "a_warning"));
+    ASSERT_LE(reader->threads().size(), 1U);
+    for (const profile::ThreadRow& thread : reader->threads()) {
+      EXPECT_LE(thread.cpu_ns, session.end_ns - session.begin_ns);
+      cpu_ns += thread.cpu_ns;
+      counted += thread.samples;
+    }
+    rows += samples(*reader).size();
+    end_ns = session.end_ns;
+  }
+  EXPECT_EQ(rows, outcome->totals.samples);
+  EXPECT_EQ(counted, rows);
+  EXPECT_EQ(outcome->stored_samples, rows);
+  EXPECT_EQ(cpu_ns, rows * 1'000'000 + 500) << "as the target says at its end";
+}
+
 /// Starts bare_recorder on the fake target's "wait" and returns when that is running.
 class ARecorderOfItsOwn : public ASession {
  protected:

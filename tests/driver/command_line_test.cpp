@@ -101,6 +101,20 @@ TEST(RecordCommandLine, CountersAreAutomaticOnOffOrNamed) {
   EXPECT_TRUE(parse_record({"--inject", "-p", "1"}));
 }
 
+TEST(RecordCommandLine, ANewProfileMayBeginFromTimeToTime) {
+  EXPECT_EQ(recorded({"a"}).switch_ns, 0U);
+  const RecordRequest request = recorded({"--switch-output", "60s", "--switch-max-files", "5", "-p", "1"});
+  EXPECT_EQ(request.switch_ns, 60'000'000'000U);
+  EXPECT_EQ(request.switch_most, 5U);
+  EXPECT_EQ(recorded({"--switch-output", "1h", "a"}).switch_most, 0U);
+  EXPECT_NE(record_error({"--switch-output", "5", "a"}).find("'5' is no time"), std::string::npos);
+  EXPECT_NE(record_error({"--switch-output", "9ms", "a"}).find("choose 10ms to 24h"), std::string::npos);
+  EXPECT_NE(record_error({"--switch-max-files", "5", "a"}).find("goes with --switch-output"), std::string::npos);
+  EXPECT_NE(record_error({"--switch-output", "1s", "--switch-max-files", "0", "a"}).find("1 or more"),
+            std::string::npos);
+  EXPECT_FALSE(parse_record({"--switch-output", "1s", "--switch-max-files", "-1", "a"}));
+}
+
 TEST(RecordCommandLine, ACommandMayBeCalledLikeASubcommand) {
   EXPECT_EQ(recorded({"report", "record"}).command, (std::vector<std::string>{"report", "record"}));
 }
@@ -202,6 +216,18 @@ TEST(Period, TakesUnitsAndRefusesTheRest) {
        {"", "ms", "0", "9us", "11s", "-4ms", "4 ms", "4m", "1.5ms", "18446744073709551616", "18446744073709551615s"}) {
     EXPECT_FALSE(parse_period(bad)) << bad;
   }
+}
+
+TEST(Interval, TakesUnitsAndRefusesTheRest) {
+  EXPECT_EQ(parse_interval("-x", "500ms").value_or(0), 500'000'000U);
+  EXPECT_EQ(parse_interval("-x", "2s").value_or(0), 2'000'000'000U);
+  EXPECT_EQ(parse_interval("-x", "5m").value_or(0), 300'000'000'000U);
+  EXPECT_EQ(parse_interval("-x", "24h").value_or(0), 86'400'000'000'000U);
+  for (const char* const bad : {"", "s", "0s", "9ms", "25h", "-4s", "4 s", "4d", "1.5s", "60", "18446744073709551616h",
+                                "18446744073709551615h"}) {
+    EXPECT_FALSE(parse_interval("-x", bad)) << bad;
+  }
+  EXPECT_TRUE(parse_interval("--switch-output", "?").error().message.starts_with("--switch-output: "));
 }
 
 TEST(ReportCommandLine, TakesAFileWithAndWithoutItsOption) {
