@@ -15,6 +15,16 @@ bool of_open_service(const Process& process, const Configuration& configuration)
   });
 }
 
+bool has(const std::vector<pid_t>& pids, pid_t pid) { return std::find(pids.begin(), pids.end(), pid) != pids.end(); }
+
+/// True if `other` records process `pid` of `asked`, or one that both may record because of their children.
+bool takes_from(const BudgetShare& other, pid_t pid, const BudgetShare& asked) {
+  const bool above = other.children && std::any_of(asked.ancestors.begin(), asked.ancestors.end(),
+                                                   [&](pid_t ancestor) { return has(other.pids, ancestor); });
+  const bool below = asked.children && has(other.ancestors, pid);
+  return has(other.pids, pid) || above || below;
+}
+
 }  // namespace
 
 Result<std::optional<uid_t>> may_record(const Peer& peer, const std::vector<Process>& processes,
@@ -51,24 +61,23 @@ bool may_see(const Peer& peer, const ServiceSettings& service) {
   return peer.user == 0 || (peer.in_group && service.access);
 }
 
-Result<double> budget_for(const std::vector<pid_t>& pids, double asked, double limit,
-                          const std::vector<BudgetShare>& others) {
+Result<double> budget_for(const BudgetShare& asked, double limit, const std::vector<BudgetShare>& others) {
   constexpr double least = 0.001;
   double left = limit;
-  for (const pid_t pid : pids) {
+  for (const pid_t pid : asked.pids) {
     double taken = 0;
     for (const BudgetShare& other : others) {
-      taken += std::find(other.pids.begin(), other.pids.end(), pid) != other.pids.end() ? other.budget : 0;
+      taken += takes_from(other, pid, asked) ? other.budget : 0;
     }
     left = std::min(left, limit - taken);
   }
-  if (left < least) {
+  if (left < least - 1e-9) {  // differences of decimal fractions are not exact
     return fail(ErrorCode::refused,
                 fmt::format("other sessions take the whole budget of these processes ({:g} % of their CPU time); "
                             "wait until one has ended",
                             100 * limit));
   }
-  return std::min(asked, left);
+  return std::min(asked.budget, left);
 }
 
 }  // namespace crosstalk::service

@@ -28,16 +28,17 @@ struct Peer {
 /// True if `peer` may see the service's state and fetch its profiles.
 [[nodiscard]] bool may_see(const Peer& peer, const ServiceSettings& service);
 
-/// A session's share of a process's CPU time.
+/// A session's share of its processes' CPU time.
 struct BudgetShare {
   std::vector<pid_t> pids;
   double budget = 0;
+  std::vector<pid_t> ancestors;  // of those processes
+  bool children = false;         // with the processes that those start
 };
 
-/// Returns the budget of a new session: `asked`, or what the other sessions of its processes leave of `limit`. Sessions
-/// of different processes take from different threads' time, so this keeps all sessions together within `limit` of the
-/// machine's CPU time. Refused if less than 0.1 % is left.
-[[nodiscard]] Result<double> budget_for(const std::vector<pid_t>& pids, double asked, double limit,
-                                        const std::vector<BudgetShare>& others);
+/// Returns the budget of a new session: what it asks for, or what the other sessions of its processes leave of `limit`.
+/// Sessions of different processes take from different threads' time, so this keeps all sessions together within
+/// `limit` of the machine's CPU time. Refused if less than 0.1 % is left.
+[[nodiscard]] Result<double> budget_for(const BudgetShare& asked, double limit, const std::vector<BudgetShare>& others);
 
 }  // namespace crosstalk::service

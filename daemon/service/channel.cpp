@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/service/channel.h"
 
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -16,7 +18,7 @@
 namespace crosstalk::service {
 namespace {
 
-constexpr std::size_t most_descriptors = 4;
+constexpr std::size_t most_descriptors = 4;  // of a message
 
 Result<sockaddr_un> address_of(const std::string& path) {
   sockaddr_un address{};
@@ -125,6 +127,11 @@ Result<Credentials> Channel::credentials() const {
   return credentials;
 }
 
+std::size_t Channel::unread() const {
+  int bytes = 0;
+  return ::ioctl(socket_.get(), SIOCOUTQ, &bytes) == 0 && bytes > 0 ? static_cast<std::size_t>(bytes) : 0;
+}
+
 Result<UniqueFd> listen_at(const std::string& path) {
   const auto address = address_of(path);
   if (!address) {
@@ -146,8 +153,12 @@ Result<UniqueFd> listen_at(const std::string& path) {
   return socket;
 }
 
-UniqueFd accept_from(int listener) {
-  return UniqueFd(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+Result<UniqueFd> accept_from(int listener) {
+  UniqueFd socket(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (!socket.valid() && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)) {
+    return fail(ErrorCode::system, std::string("cannot accept a connection: ") + std::strerror(errno));
+  }
+  return socket;
 }
 
 }  // namespace crosstalk::service

@@ -39,15 +39,19 @@ class Channel {
   /// over. A message that is too long counts as the end.
   [[nodiscard]] std::optional<Received> receive() const;
   [[nodiscard]] Result<Credentials> credentials() const;
+  /// Bytes of memory that hold messages which the other end has not received yet.
+  [[nodiscard]] std::size_t unread() const;
 
  private:
   UniqueFd socket_;
 };
 
-/// Listens at `path`, and replaces a socket that nobody listens at. All users may connect.
+/// Listens at `path`, and replaces a socket that nobody listens at. All users may connect. Errors: refused, if somebody
+/// listens; system.
 [[nodiscard]] Result<UniqueFd> listen_at(const std::string& path);
 
-/// Returns the next connection, which does not block; invalid if none waits.
-[[nodiscard]] UniqueFd accept_from(int listener);
+/// Returns the next connection, which does not block; invalid if none waits. Errors: system, if there is no descriptor
+/// or memory for the one that waits, which goes on waiting.
+[[nodiscard]] Result<UniqueFd> accept_from(int listener);
 
 }  // namespace crosstalk::service

@@ -5,11 +5,12 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <iterator>
 #include <optional>
 #include <set>
+#include <sstream>
 #include <utility>
 
+#include "daemon/service/journal.h"
 #include "daemon/service/quantities.h"
 
 #define TOML_EXCEPTIONS 0  // the shared library of Debian throws
@@ -28,10 +29,11 @@ class TableReader {
 
   void take(const char* key, std::string& value) {
     if (const toml::node* const node = find(key)) {
-      if (const auto text = node->value_exact<std::string>()) {
+      const auto text = node->value_exact<std::string>();
+      if (text && *text == printable(*text)) {
         value = *text;
       } else {
-        refuse(*node, std::string(key) + " must be a string");
+        refuse(*node, std::string(key) + " must be a string" + (text ? " without control characters" : ""));
       }
     }
   }
@@ -74,7 +76,8 @@ class TableReader {
   }
   void refuse(const toml::node& at, const std::string& why) {
     if (!error_) {
-      error_ = Error{ErrorCode::invalid_argument, file_ + ":" + std::to_string(at.source().begin.line) + ": " + why};
+      error_ = Error{ErrorCode::invalid_argument,
+                     printable(file_ + ":" + std::to_string(at.source().begin.line) + ": " + why)};
     }
   }
   [[nodiscard]] Result<void> finish() {
@@ -118,18 +121,36 @@ std::optional<std::uint64_t> parse_interval(std::string_view text) {
   return seconds && *seconds >= 1 && *seconds <= 86400 ? seconds : std::nullopt;
 }
 
+/// Returns the fault of a pattern that no process can match; null: it has none.
+const char* fault_of(const Match& match) {
+  if (match.pattern.empty()) {
+    return "must not be empty";
+  }
+  if (match.by == MatchBy::unit && match.pattern.find('/') != std::string::npos) {
+    return "must be the name of a unit, without '/'; for the path of a control group there is cgroup";
+  }
+  if (match.by == MatchBy::cgroup && match.pattern.front() != '/') {
+    return "must be a path that begins with '/', as in /proc/PID/cgroup";
+  }
+  return nullptr;
+}
+
 void take_match(TableReader& table, const toml::table& whole, Match& match) {
   std::uint32_t given = 0;
   const toml::node* last = &whole;
   for (const auto& [key, by] : {std::pair{"unit", MatchBy::unit}, std::pair{"cgroup", MatchBy::cgroup},
                                 std::pair{"executable", MatchBy::executable}, std::pair{"command", MatchBy::command}}) {
-    std::string pattern;
-    table.take(key, pattern);
-    if (!pattern.empty()) {
-      match = {by, pattern};
-      last = whole.get(key);
-      ++given;
+    const toml::node* const node = table.find(key);
+    if (node == nullptr) {
+      continue;
     }
+    match.by = by;
+    table.take(key, match.pattern);
+    if (const char* const fault = fault_of(match)) {
+      table.refuse(*node, std::string(key) + " " + fault);
+    }
+    last = node;
+    ++given;
   }
   if (given != 1) {
     table.refuse(*last, "a [[service]] needs exactly one of: unit, cgroup, executable, command; it has " +
@@ -222,8 +243,8 @@ Result<Configuration> parse_configuration(std::string_view text, const std::stri
   const toml::parse_result parsed = toml::parse(text, name);
   if (!parsed) {
     const toml::parse_error& error = parsed.error();
-    return fail(ErrorCode::invalid_argument, name + ":" + std::to_string(error.source().begin.line) +
-                                                 ": it is not TOML: " + std::string(error.description()));
+    return fail(ErrorCode::invalid_argument, printable(name + ":" + std::to_string(error.source().begin.line) +
+                                                       ": it is not TOML: " + std::string(error.description())));
   }
   Configuration result;
   TableReader root(parsed.table(), name, "outside of tables");
@@ -252,9 +273,12 @@ Result<Configuration> read_configuration(const std::string& path) {
   if (!file) {
     return fail(ErrorCode::not_found, "cannot read the configuration " + path + ": " + std::strerror(errno));
   }
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  return file.bad() ? fail(ErrorCode::system, "cannot read the configuration " + path + ": is it a file?")
-                    : parse_configuration(text, path);
+  const bool is_empty = file.peek() == std::ifstream::traits_type::eof();
+  std::ostringstream text;
+  text << file.rdbuf();  // unlike an iterator, it throws nothing
+  const bool is_read = !file.bad() && (is_empty || !text.fail());
+  return is_read ? parse_configuration(text.str(), path)
+                 : fail(ErrorCode::system, "cannot read the configuration " + path + ": is it a file?");
 }
 
 }  // namespace crosstalk::service

@@ -22,6 +22,8 @@ enum class MatchBy {
 struct Match {
   MatchBy by = MatchBy::unit;
   std::string pattern;
+
+  [[nodiscard]] bool operator==(const Match&) const = default;
 };
 
 /// A service that is watched all the time.
@@ -34,6 +36,8 @@ struct ServiceSettings {
   bool watch = true;              // all the time; false: only when it is asked for
   bool access = false;            // the group may record it and fetch its profiles
   bool pprof = false;             // each profile also for readers of pprof
+
+  [[nodiscard]] bool operator==(const ServiceSettings&) const = default;
 };
 
 struct Configuration {

@@ -2,15 +2,16 @@
 #include "daemon/service/daemon.h"
 
 #include <fcntl.h>
-#include <grp.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
+#include <set>
 #include <utility>
 
 #include "base/clock.h"
@@ -26,7 +27,6 @@ namespace {
 constexpr std::uint64_t second = 1'000'000'000;
 constexpr std::uint64_t look_period_ns = 5 * second;
 constexpr std::uint64_t housekeeping_period_ns = 10 * second;
-constexpr std::uint64_t client_patience_ns = 10 * second;  // with a client that asks for nothing
 
 Result<UniqueFd> watch_signals() {
   sigset_t watched;
@@ -41,41 +41,46 @@ Result<UniqueFd> watch_signals() {
                     : fail(ErrorCode::system, std::string("cannot wait for signals: ") + std::strerror(errno));
 }
 
-Peer peer_of(const Credentials& credentials, const std::string& group) {
-  const ::group* const named = ::getgrnam(group.c_str());
-  const bool in_group = named != nullptr && std::find(credentials.groups.begin(), credentials.groups.end(),
-                                                      named->gr_gid) != credentials.groups.end();
-  return {credentials.user, in_group};
+/// Sessions need some descriptors each, and so do answers that clients have not received yet.
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+    limit.rlim_cur = limit.rlim_max;
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+  }
 }
 
-Result<void> check_state(const std::string& state) {
-  if (auto made = make_directory(state); !made) {
-    return made;
-  }
-  return ::access(state.c_str(), W_OK | X_OK) == 0
-             ? Result<void>()
-             : fail(ErrorCode::permission, "the state directory " + state + " cannot be written: " +
-                                               std::strerror(errno) + "; choose another one in [state]");
+/// True if services need members of the group.
+bool uses_group(const Configuration& configuration) {
+  return std::any_of(configuration.services.begin(), configuration.services.end(),
+                     [](const ServiceSettings& service) { return service.access; });
 }
 
 }  // namespace
 
-Daemon::Daemon(Configuration configuration, DaemonOptions options, UniqueFd signals)
+Daemon::Daemon(Configuration configuration, DaemonOptions options, UniqueFd signals, UniqueFd state)
     : configuration_(std::move(configuration)),
       options_(std::move(options)),
       signals_(std::move(signals)),
+      state_(std::move(state)),
+      clients_(std::move(options_.listener)),
       sessions_({options_.program, configuration_.state}),
+      store_(configuration_.state),
       reader_(options_.program),
       metrics_(configuration_.metrics_rows) {}
 
 Daemon::~Daemon() = default;
 
 Result<std::unique_ptr<Daemon>> Daemon::start(Configuration configuration, DaemonOptions options) {
-  auto signals = check_state(configuration.state).and_then(watch_signals);
+  raise_descriptor_limit();
+  auto state = take_state(configuration.state);
+  auto signals = state ? watch_signals() : tl::unexpected<Error>(state.error());
   if (!signals) {
     return tl::unexpected<Error>(signals.error());
   }
-  std::unique_ptr<Daemon> daemon(new Daemon(std::move(configuration), std::move(options), std::move(*signals)));
+  clear_sessions(configuration.state);
+  std::unique_ptr<Daemon> daemon(
+      new Daemon(std::move(configuration), std::move(options), std::move(*signals), std::move(*state)));
   const Configuration& settings = daemon->configuration_;
   if (!settings.metrics_address.empty()) {
     auto server = MetricsServer::start(settings.metrics_address, settings.metrics_port);
@@ -86,13 +91,26 @@ Result<std::unique_ptr<Daemon>> Daemon::start(Configuration configuration, Daemo
     log_line(Level::notice, "metrics are at http://" + settings.metrics_address + ":" +
                                 std::to_string(daemon->server_->port()) + "/metrics");
   }
+  daemon->find_group();
   daemon->make_services();
   return daemon;
 }
 
+// Looked up at the start and with the configuration: a lookup may wait for a directory service.
+void Daemon::find_group() {
+  group_ = group_id(configuration_.group);
+  if (!group_ && uses_group(configuration_)) {
+    log_line(Level::warning, "there is no group '" + configuration_.group +
+                                 "', so only root may record services of other users; add it, and reload");
+  }
+}
+
+/// Adds those of the configuration that are not there.
 void Daemon::make_services() {
   for (const ServiceSettings& settings : configuration_.services) {
-    if (settings.watch) {
+    const bool there = std::any_of(services_.begin(), services_.end(),
+                                   [&](const WatchedService& service) { return service.settings() == settings; });
+    if (settings.watch && !there) {
       services_.emplace_back(settings, ServiceMeans{options_.program, configuration_.state});
     }
   }
@@ -102,18 +120,15 @@ void Daemon::run() {
   ServiceManager manager;
   manager.ready();
   while (!stopped()) {
-    wait(monotonic_ns());
+    wait(monotonic_ns(), manager.alive(monotonic_ns()));
     const std::uint64_t now_ns = monotonic_ns();
-    manager.alive(now_ns);
     take_signals(now_ns);
-    accept_clients(now_ns);
-    for (Client& client : clients_) {
-      serve(client, now_ns);
-    }
+    serve_clients(now_ns);
     tend_sessions(now_ns);
     tend_services(now_ns);
+    take_readings(now_ns);
     look_after_profiles(now_ns);
-    clients_.remove_if([](const Client& client) { return client.gone; });
+    clients_.remove_gone();
   }
   manager.stopping();
 }
@@ -124,27 +139,25 @@ bool Daemon::stopped() const {
          std::none_of(leaving_.begin(), leaving_.end(), runs);
 }
 
-void Daemon::wait(std::uint64_t now_ns) {
+void Daemon::wait(std::uint64_t now_ns, std::uint64_t due_ns) {
   std::vector<pollfd> polled;
   const auto add = [&](int fd) { polled.push_back({fd, POLLIN, 0}); };
+  const auto add_service = [&](const WatchedService& service) {
+    const auto fds = service.fds();
+    std::for_each(fds.begin(), fds.end(), add);
+  };
   add(signals_.get());
-  add(options_.listener.get());
-  for (const Client& client : clients_) {
-    add(client.channel.fd());
-  }
+  clients_.add_fds(polled, now_ns);
   for (const Session& session : sessions_.all()) {
     add(session.worker.fd());
   }
-  for (const auto* const services : {&services_}) {
-    for (const WatchedService& service : *services) {
-      const auto fds = service.fds();
-      std::for_each(fds.begin(), fds.end(), add);
-    }
-  }
+  std::for_each(services_.begin(), services_.end(), add_service);
+  std::for_each(leaving_.begin(), leaving_.end(), add_service);
   const auto fds = reader_.fds();
   std::for_each(fds.begin(), fds.end(), add);
-  const std::uint64_t due = std::min({services_.empty() ? UINT64_MAX : look_due_ns_, housekeeping_due_ns_,
-                                      now_ns + (clients_.empty() && leaving_.empty() && !stopping_ ? 10 : 1) * second});
+  const bool hurries = !clients_.empty() || !leaving_.empty() || stopping_;
+  const std::uint64_t due = std::min({due_ns, services_.empty() ? UINT64_MAX : look_due_ns_, housekeeping_due_ns_,
+                                      now_ns + (hurries ? 1 : 10) * second});
   const std::uint64_t left_ms = due > now_ns ? (due - now_ns) / 1'000'000 + 1 : 0;
   ::poll(polled.data(), polled.size(), static_cast<int>(left_ms));
 }
@@ -163,7 +176,6 @@ void Daemon::take_signals(std::uint64_t now_ns) {
   }
 }
 
-// A service whose settings changed ends under its old settings, and begins again under the new ones.
 void Daemon::reload(std::uint64_t now_ns) {
   ServiceManager::reloading();
   auto read = options_.configuration.empty() ? Result<Configuration>(configuration_)
@@ -171,91 +183,71 @@ void Daemon::reload(std::uint64_t now_ns) {
   if (!read) {
     log_line(Level::error, read.error().message + "; the earlier configuration stays");
   } else if (read->state != configuration_.state || read->metrics_address != configuration_.metrics_address ||
-             read->metrics_port != configuration_.metrics_port) {
-    log_line(Level::error,
-             "[state] directory and [metrics] address and port change at a restart only; the earlier "
-             "configuration stays");
+             read->metrics_port != configuration_.metrics_port || read->metrics_rows != configuration_.metrics_rows) {
+    log_line(Level::error, "[state] directory and [metrics] change at a restart only; the earlier configuration stays");
   } else if (!stopping_) {
-    for (WatchedService& service : services_) {
-      service.stop(now_ns);
-      leaving_.push_back(std::move(service));
-    }
-    services_.clear();
-    configuration_ = std::move(*read);
-    make_services();
-    look_due_ns_ = 0;
-    log_line(Level::notice, "read the configuration again: " + std::to_string(services_.size()) + " watched services");
+    replace_configuration(std::move(*read), now_ns);
   }
   ServiceManager::reloaded();
 }
 
-void Daemon::accept_clients(std::uint64_t now_ns) {
-  const std::size_t most = configuration_.sessions + 64;
-  for (UniqueFd socket = accept_from(options_.listener.get()); socket.valid();
-       socket = accept_from(options_.listener.get())) {
-    Client client{Channel(std::move(socket)), {}, 0, now_ns, false};
-    const auto credentials = client.channel.credentials();
-    if (!credentials) {
-      continue;
+// A service whose settings changed ends under its old settings, and begins again under the new ones.
+void Daemon::replace_configuration(Configuration&& configuration, std::uint64_t now_ns) {
+  configuration_ = std::move(configuration);
+  find_group();
+  const auto& settings = configuration_.services;
+  for (WatchedService& service : std::exchange(services_, {})) {
+    const bool stays =
+        service.settings().watch && std::find(settings.begin(), settings.end(), service.settings()) != settings.end();
+    if (stays) {
+      services_.push_back(std::move(service));
+    } else {
+      service.stop(now_ns);
+      leaving_.push_back(std::move(service));
     }
-    client.peer = peer_of(*credentials, configuration_.group);
-    const auto of_user = std::count_if(clients_.begin(), clients_.end(),
-                                       [&](const Client& other) { return other.peer.user == client.peer.user; });
-    if (clients_.size() >= most || (client.peer.user != 0 && static_cast<std::size_t>(of_user) >= most / 2)) {
-      refuse(client, {ErrorCode::refused, "too many connections are open; try again later"});
-      continue;
-    }
-    clients_.push_back(std::move(client));
   }
+  make_services();
+  look_due_ns_ = 0;
+  housekeeping_due_ns_ = 0;
+  log_line(Level::notice, "read the configuration again: " + std::to_string(services_.size()) + " watched services");
 }
 
-void Daemon::serve(Client& client, std::uint64_t now_ns) {
-  pollfd polled{client.channel.fd(), POLLIN, 0};
-  while (!client.gone && ::poll(&polled, 1, 0) == 1) {
-    const auto received = client.channel.receive();
-    if (!received) {
-      break;
+void Daemon::serve_clients(std::uint64_t now_ns) {
+  figures_.refusals += clients_.accept(configuration_.sessions + 64UL, group_, now_ns);
+  clients_.serve([&](Client& client, const Received& received) { answer(client, received, now_ns); }, now_ns);
+  for (Client& client : clients_.all()) {
+    if (client.gone && client.session != 0) {
+      sessions_.abandon(client.session, now_ns);
     }
-    client.gone = received->message.empty();
-    if (!client.gone) {
-      client.idle_since_ns = now_ns;
-      answer(client, *received, now_ns);
-    }
-  }
-  client.gone = client.gone || (client.session == 0 && now_ns - client.idle_since_ns > client_patience_ns);
-  if (client.gone && client.session != 0) {
-    sessions_.abandon(client.session, now_ns);
   }
 }
 
 void Daemon::answer(Client& client, const Received& received, std::uint64_t now_ns) {
   const auto request = parse_request(received.message);
-  Result<void> answered = request ? Result<void>() : tl::unexpected<Error>(request.error());
+  const auto answered = request ? carry_out(client, *request, now_ns) : tl::unexpected<Error>(request.error());
   if (!answered) {
     refuse(client, answered.error());
-    client.gone = client.session == 0;  // it speaks another language
-    return;
   }
-  switch (request->kind) {
+  client.gone = client.gone || (!request && client.session == 0);  // it speaks another language
+}
+
+Result<void> Daemon::carry_out(Client& client, const Request& request, std::uint64_t now_ns) {
+  switch (request.kind) {
     case RequestKind::record:
     case RequestKind::top:
-      answered = begin_session(client, *request, now_ns);
-      break;
+      return begin_session(client, request, now_ns);
     case RequestKind::stop:
-      sessions_.stop(client.session, now_ns);
-      break;
+      return sessions_.stop(client.session, now_ns) ? Result<void>()
+                                                    : fail(ErrorCode::not_found, "no session runs on this connection");
     case RequestKind::status:
       client.gone = !client.channel.send(to_message(
           Reply{Reply::Kind::status, 0, 0, 0, {}, status_for(client.peer, sessions_.all(), services_, now_ns)}));
-      break;
+      return {};
     case RequestKind::profiles:
     case RequestKind::fetch:
-      answered = send_profile(client, *request);
-      break;
+      return send_profile(client, request);
   }
-  if (!answered) {
-    refuse(client, answered.error());
-  }
+  return {};
 }
 
 Result<void> Daemon::begin_session(Client& client, const Request& request, std::uint64_t now_ns) {
@@ -264,7 +256,7 @@ Result<void> Daemon::begin_session(Client& client, const Request& request, std::
   }
   std::vector<BudgetShare> others;
   for (const WatchedService& service : services_) {
-    others.push_back({service.pids(), service.settings().budget});
+    others.push_back(service.share());
   }
   const auto begun = sessions_.begin(request, client.peer, configuration_, std::move(others), now_ns);
   if (!begun) {
@@ -283,7 +275,7 @@ Result<void> Daemon::begin_session(Client& client, const Request& request, std::
   return {};
 }
 
-Result<void> Daemon::send_profile(const Client& client, const Request& request) const {
+Result<void> Daemon::send_profile(Client& client, const Request& request) const {
   const auto service = std::find_if(configuration_.services.begin(), configuration_.services.end(),
                                     [&](const ServiceSettings& each) { return each.name == request.service; });
   if (service == configuration_.services.end() || !may_see(client.peer, *service)) {
@@ -292,11 +284,11 @@ Result<void> Daemon::send_profile(const Client& client, const Request& request) 
   }
   const auto profiles = profiles_of(configuration_.state, service->name);
   if (request.kind == RequestKind::profiles) {
-    (void)client.channel.send(to_message(Reply{Reply::Kind::profiles, 0, 0, 0, {}, list_of(profiles)}));
+    client.gone = !client.channel.send(to_message(Reply{Reply::Kind::profiles, 0, 0, 0, {}, list_of(profiles)}));
     return {};
   }
   const auto wanted = std::find_if(profiles.rbegin(), profiles.rend(), [&](const StoredProfile& profile) {
-    return profile.finished && (request.profile.empty() || profile.name == request.profile);
+    return (request.profile.empty() || profile.name == request.profile) && is_whole(profile.path);
   });
   const UniqueFd file(wanted != profiles.rend() ? ::open(wanted->path.c_str(), O_RDONLY | O_CLOEXEC) : -1);
   if (!file.valid()) {
@@ -304,7 +296,7 @@ Result<void> Daemon::send_profile(const Client& client, const Request& request) 
                                           (request.profile.empty() ? "finished profile" : request.profile) + " of " +
                                           service->name + "; crosstalk service profiles lists those there are");
   }
-  (void)client.channel.send(to_message(Reply{Reply::Kind::profile, 0, 0, 0, {}, ""}), {file.get()});
+  client.gone = !client.channel.send(to_message(Reply{Reply::Kind::profile, 0, 0, 0, {}, ""}), {file.get()});
   return {};
 }
 
@@ -316,7 +308,7 @@ void Daemon::refuse(Client& client, const Error& error) {
 
 void Daemon::tend_sessions(std::uint64_t now_ns) {
   for (const SessionEnd& end : sessions_.tend(configuration_.longest_s, now_ns)) {
-    for (Client& client : clients_) {
+    for (Client& client : clients_.all()) {
       if (client.session == end.id) {
         const std::vector<int> profile = end.profile.valid() ? std::vector<int>{end.profile.get()} : std::vector<int>();
         const Reply reply{Reply::Kind::ended, end.id, 0, end.exit_status, {}, ""};
@@ -339,28 +331,51 @@ void Daemon::tend_services(std::uint64_t now_ns) {
       }
     }
   }
-  const auto tend = [&](WatchedService& service) {
-    const bool recorded = service.recording();
-    for (const std::string& line : service.tend(now_ns)) {
-      log_line(Level::notice, line);
-    }
-    if (recorded && !service.recording()) {
-      look_due_ns_ = 0;
-      housekeeping_due_ns_ = 0;
-    }
-  };
-  std::for_each(services_.begin(), services_.end(), tend);
-  std::for_each(leaving_.begin(), leaving_.end(), tend);
-  std::erase_if(leaving_, [](const WatchedService& service) { return !service.recording(); });
+  std::for_each(services_.begin(), services_.end(), [&](WatchedService& service) { tend(service, now_ns); });
+  std::for_each(leaving_.begin(), leaving_.end(), [&](WatchedService& service) { tend(service, now_ns); });
+}
+
+void Daemon::tend(WatchedService& service, std::uint64_t now_ns) {
+  const bool recorded = service.recording();
+  for (const std::string& line : service.tend(now_ns)) {
+    log_line(Level::notice, line);
+  }
+  if (recorded && !service.recording()) {
+    look_due_ns_ = 0;
+    housekeeping_due_ns_ = 0;
+  }
+}
+
+void Daemon::take_readings(std::uint64_t now_ns) {
   for (const auto& outcome : reader_.tend(now_ns)) {
     const auto figures = outcome.report.empty() ? fail(ErrorCode::corrupt, outcome.why) : figures_of(outcome.report);
     if (figures) {
       metrics_.add(outcome.service, *figures);
-    } else {
+    } else if (!outcome.copy) {
       metrics_.add_failure(outcome.service);
       log_line(Level::warning, outcome.service + ": an interval was not read: " + figures.error().message);
+    } else if (!outcome.why.empty()) {
+      log_line(Level::warning, outcome.service + ": a profile was not copied for pprof: " + outcome.why);
     }
     publish();
+  }
+}
+
+/// Has finished profiles read. The last one of a service that leaves is its successor's to find, if there is one.
+void Daemon::read_finished(const std::vector<StoredProfile>& profiles) {
+  const auto read = [&](WatchedService& service) {
+    for (StoredProfile& profile : service.take_finished(profiles)) {
+      reader_.add(std::move(profile), service.settings().pprof);
+    }
+  };
+  std::for_each(services_.begin(), services_.end(), read);
+  for (WatchedService& service : leaving_) {
+    const bool replaced = std::any_of(services_.begin(), services_.end(), [&](const WatchedService& other) {
+      return other.settings().name == service.settings().name;
+    });
+    if (!replaced) {
+      read(service);
+    }
   }
 }
 
@@ -369,21 +384,16 @@ void Daemon::look_after_profiles(std::uint64_t now_ns) {
     return;
   }
   housekeeping_due_ns_ = now_ns + housekeeping_period_ns;
-  for (WatchedService& service : services_) {
-    for (StoredProfile& profile : service.take_finished()) {
-      reader_.add(std::move(profile), service.settings().pprof);
-    }
-  }
-  std::vector<StoredProfile> profiles = all_profiles(configuration_.state);
-  for (const std::string& path :
-       too_many(profiles, std::time(nullptr), configuration_.max_age_s, configuration_.max_bytes)) {
-    remove_profile(path);
-    std::erase_if(profiles, [&](const StoredProfile& profile) { return profile.path == path; });
-  }
-  figures_.profiles = profiles.size();
+  std::vector<StoredProfile> profiles = store_.look();
+  read_finished(profiles);
+  std::erase_if(leaving_, [](const WatchedService& service) { return !service.recording(); });
+  const auto removed = too_many(profiles, std::time(nullptr), configuration_.max_age_s, configuration_.max_bytes);
+  const std::set<std::string> paths(removed.begin(), removed.end());
+  std::for_each(paths.begin(), paths.end(), remove_profile);
+  figures_.profiles = profiles.size() - paths.size();
   figures_.profile_bytes = 0;
   for (const StoredProfile& profile : profiles) {
-    figures_.profile_bytes += profile.bytes;
+    figures_.profile_bytes += paths.contains(profile.path) ? 0 : profile.bytes;
   }
   publish();
 }

@@ -6,18 +6,19 @@
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "base/unique_fd.h"
-#include "daemon/service/access.h"
-#include "daemon/service/channel.h"
+#include "daemon/service/clients.h"
 #include "daemon/service/configuration.h"
 #include "daemon/service/interval_reader.h"
 #include "daemon/service/metrics.h"
 #include "daemon/service/metrics_server.h"
 #include "daemon/service/processes.h"
+#include "daemon/service/profile_store.h"
 #include "daemon/service/sessions.h"
 #include "daemon/service/watched_service.h"
 
@@ -31,7 +32,7 @@ struct DaemonOptions {
 
 class Daemon {
  public:
-  /// Fails if the state directory cannot be written or the metrics cannot be served.
+  /// Fails if the state directory cannot be written, if another daemon has it, or if the metrics cannot be served.
   [[nodiscard]] static Result<std::unique_ptr<Daemon>> start(Configuration configuration, DaemonOptions options);
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;
@@ -42,39 +43,38 @@ class Daemon {
   void run();
 
  private:
-  struct Client {
-    Channel channel;
-    Peer peer;
-    std::uint64_t session = 0;  // 0: none
-    std::uint64_t idle_since_ns = 0;
-    bool gone = false;
-  };
-
-  Daemon(Configuration configuration, DaemonOptions options, UniqueFd signals);
+  Daemon(Configuration configuration, DaemonOptions options, UniqueFd signals, UniqueFd state);
   void make_services();
-  void wait(std::uint64_t now_ns);
+  void find_group();
+  void wait(std::uint64_t now_ns, std::uint64_t due_ns);
   void take_signals(std::uint64_t now_ns);
   void reload(std::uint64_t now_ns);
-  void accept_clients(std::uint64_t now_ns);
-  void serve(Client& client, std::uint64_t now_ns);
+  void replace_configuration(Configuration&& configuration, std::uint64_t now_ns);
+  void serve_clients(std::uint64_t now_ns);
   void answer(Client& client, const Received& received, std::uint64_t now_ns);
+  [[nodiscard]] Result<void> carry_out(Client& client, const Request& request, std::uint64_t now_ns);
   [[nodiscard]] Result<void> begin_session(Client& client, const Request& request, std::uint64_t now_ns);
-  [[nodiscard]] Result<void> send_profile(const Client& client, const Request& request) const;
+  [[nodiscard]] Result<void> send_profile(Client& client, const Request& request) const;
   void refuse(Client& client, const Error& error);
   void tend_sessions(std::uint64_t now_ns);
   void tend_services(std::uint64_t now_ns);
+  void tend(WatchedService& service, std::uint64_t now_ns);
+  void take_readings(std::uint64_t now_ns);
+  void read_finished(const std::vector<StoredProfile>& profiles);
   void look_after_profiles(std::uint64_t now_ns);
   void publish();
   [[nodiscard]] bool stopped() const;
 
   Configuration configuration_;
   DaemonOptions options_;
-  UniqueFd signals_;
-  std::list<Client> clients_;
+  UniqueFd signals_, state_;    // state_: the lock of the state directory
+  std::optional<gid_t> group_;  // of the configuration
+  Clients clients_;
   Sessions sessions_;
+  ProfileStore store_;
   ProcessList processes_;
   std::vector<WatchedService> services_;
-  std::list<WatchedService> leaving_;  // that the configuration no longer has
+  std::list<WatchedService> leaving_;  // of an earlier configuration; they end
   IntervalReader reader_;
   Metrics metrics_;
   std::unique_ptr<MetricsServer> server_;  // null: none

@@ -16,7 +16,9 @@ namespace crosstalk::service {
 /// Not thread-safe.
 class IntervalReader {
  public:
-  explicit IntervalReader(std::string program) : program_(std::move(program)) {}
+  /// `program`: path of `crosstalk`. `most_bytes`: the longest report that is taken.
+  explicit IntervalReader(std::string program, std::size_t most_bytes = 64U << 20U)
+      : program_(std::move(program)), most_bytes_(most_bytes) {}
 
   /// Queues a profile. If too many wait, drops the oldest one, which then counts as a failure.
   void add(StoredProfile profile, bool pprof);
@@ -24,8 +26,9 @@ class IntervalReader {
 
   struct Outcome {
     std::string service;
-    std::string report;  // JSON; empty: the profile could not be read
-    std::string why;     // it could not be; one line
+    std::string report;  // JSON; empty: the profile could not be read, or this is about its copy
+    std::string why;     // that failed, one line; empty: it did not
+    bool copy = false;   // for readers of pprof
   };
   /// Reads what the running job has written, and begins the next one. `now_ns`: CLOCK_MONOTONIC. Returns what was read.
   [[nodiscard]] std::vector<Outcome> tend(std::uint64_t now_ns);
@@ -37,12 +40,16 @@ class IntervalReader {
     bool pprof = false;  // it makes the copy; else the report
   };
   void begin_next(std::uint64_t now_ns, std::vector<Outcome>& outcomes);
+  void read_on();
+  [[nodiscard]] Outcome outcome_of(int status);
 
   std::string program_;
+  std::size_t most_bytes_;
   std::deque<Job> waiting_;
   std::optional<Worker> worker_;
   Job current_;
-  std::string output_;
+  std::string output_, errors_;  // of the running job
+  bool too_long_ = false;        // its output
   std::uint64_t begun_ns_ = 0;
   std::vector<Outcome> dropped_;
 };

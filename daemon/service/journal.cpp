@@ -4,7 +4,6 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <memory>
 
@@ -39,13 +38,23 @@ const char* prefix_of(Level level) {
 
 }  // namespace
 
+std::string printable(const std::string& line) {
+  std::string shown;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(line[i]);
+    // U+0080 to U+009F, which a terminal takes for commands, are C2 80 to C2 9F in UTF-8.
+    const bool pair = byte == 0xc2 && i + 1 < line.size() && (static_cast<unsigned char>(line[i + 1]) & 0xe0U) == 0x80;
+    shown += byte < 0x20 || byte == 0x7f || pair ? '?' : line[i];
+    i += pair ? 1 : 0;
+  }
+  return shown;
+}
+
 void start_log(bool details) { logger().set_level(details ? spdlog::level::debug : spdlog::level::info); }
 
 void log_line(Level level, const std::string& line) {
-  std::string shown = line;
-  std::replace_if(
-      shown.begin(), shown.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
-  logger().log(level == Level::detail ? spdlog::level::debug : spdlog::level::err, "{}{}", prefix_of(level), shown);
+  logger().log(level == Level::detail ? spdlog::level::debug : spdlog::level::err, "{}{}", prefix_of(level),
+               printable(line));
 }
 
 }  // namespace crosstalk::service

@@ -10,7 +10,9 @@ enum class Level { error, warning, notice, detail };
 
 /// `details`: with lines of level detail.
 void start_log(bool details);
-/// Control characters in `line` become '?'.
+/// Returns `line` with '?' for each control character.
+[[nodiscard]] std::string printable(const std::string& line);
+/// Logs printable(line).
 void log_line(Level level, const std::string& line);
 
 }  // namespace crosstalk::service

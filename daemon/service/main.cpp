@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // crosstalkd: the daemon.
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -68,8 +69,10 @@ int serve(Options options) {
   if (options.program.empty() && (options.program = find_program()).empty()) {
     return refuse({ErrorCode::not_found, "there is no crosstalk beside crosstalkd; name it with --program"});
   }
+  ::umask(077);  // profiles are for this user alone
   UniqueFd listener = socket_of_manager();
-  if (!listener.valid()) {
+  const bool own_socket = !listener.valid();
+  if (own_socket) {
     auto own = listen_at(options.socket);
     if (!own) {
       return refuse(own.error());
@@ -81,6 +84,9 @@ int serve(Options options) {
     return refuse(daemon.error());
   }
   (*daemon)->run();
+  if (own_socket) {
+    ::unlink(options.socket.c_str());
+  }
   return 0;
 }
 

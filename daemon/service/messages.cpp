@@ -119,7 +119,10 @@ void take_pids(Fields& fields, std::vector<pid_t>& pids) {
     return;
   }
   for (const Json& each : *list) {
-    pids.push_back(each.get<pid_t>());
+    const auto pid = each.get<pid_t>();
+    if (std::find(pids.begin(), pids.end(), pid) == pids.end()) {
+      pids.push_back(pid);
+    }
   }
 }
 
@@ -161,8 +164,27 @@ Json json_of(const SessionOptions& options) {
 
 std::string text_of(const Json& object) { return object.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
-/// Parses a message; discarded: it is no object of JSON.
+/// True if values of `message` are nested deeper than any message of ours: dump() calls itself for each level.
+bool is_deep(std::string_view message) {
+  constexpr int most = 32;
+  int depth = 0;
+  int deepest = 0;
+  bool in_text = false;
+  for (std::size_t i = 0; i < message.size(); ++i) {
+    const char c = message[i];
+    i += in_text && c == '\\' ? 1 : 0;
+    in_text = in_text != (c == '"');
+    depth += in_text ? 0 : static_cast<int>(c == '[' || c == '{') - static_cast<int>(c == ']' || c == '}');
+    deepest = std::max(deepest, depth);
+  }
+  return deepest > most;
+}
+
+/// Parses a message; discarded: it is no object of JSON, or too long or deep for a message.
 Json object_in(std::string_view message) {
+  if (message.size() > most_message_bytes || is_deep(message)) {
+    return Json(Json::value_t::discarded);
+  }
   Json object = Json::parse(message, nullptr, false);
   return object.is_object() ? object : Json(Json::value_t::discarded);
 }
@@ -277,6 +299,14 @@ std::string to_message(const Reply& reply) {
   return text_of(object);
 }
 
+std::string as_output(const std::string& path) {
+  std::string escaped;
+  for (const char c : path) {
+    escaped += c == '%' ? "%%" : std::string(1, c);
+  }
+  return escaped;
+}
+
 std::vector<std::string> arguments_for(const Request& request, const std::vector<int>& pidfds,
                                        std::optional<uid_t> owner, double budget, const std::string& output) {
   const SessionOptions& options = request.options;
@@ -308,15 +338,15 @@ std::vector<std::string> arguments_for(const Request& request, const std::vector
     arguments.emplace_back("--json");
     for (const auto& [option, value] : {std::pair{"--refresh", options.refresh_s}, {"--window", options.window_s}}) {
       if (value) {
-        add(option, fmt::format("{:g}", *value));
+        add(option, fmt::format("{}", *value));
       }
     }
     return arguments;
   }
   if (options.duration_s) {
-    add("--duration", fmt::format("{:g}", *options.duration_s));
+    add("--duration", fmt::format("{}", *options.duration_s));
   }
-  add("-o", output);
+  add("-o", as_output(output));
   return arguments;
 }
 

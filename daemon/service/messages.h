@@ -42,13 +42,14 @@ struct SessionOptions {
 
 struct Request {
   RequestKind kind = RequestKind::status;
-  std::vector<pid_t> pids;  // record, top: 1 to 64 of them
+  std::vector<pid_t> pids;  // record, top: 1 to 64 different ones
   SessionOptions options;
   std::string service;  // profiles, fetch
   std::string profile;  // fetch: a name from `profiles`
 };
 
-/// Refuses, in one line, what is no request: garbage, unknown kinds, fields of a wrong type or out of range.
+/// Refuses, in one line, what is no request: garbage, unknown kinds, fields of a wrong type or out of range. Ignores
+/// unknown fields.
 [[nodiscard]] Result<Request> parse_request(std::string_view message);
 [[nodiscard]] std::string to_message(const Request& request);
 
@@ -64,6 +65,9 @@ struct Reply {
 };
 [[nodiscard]] Result<Reply> parse_reply(std::string_view message);
 [[nodiscard]] std::string to_message(const Reply& reply);
+
+/// Returns the path as option -o takes it, which replaces %p and the like.
+[[nodiscard]] std::string as_output(const std::string& path);
 
 /// Returns the arguments of `crosstalk` for the session. `pidfds`: one for each pid, as the worker inherits them;
 /// `owner`: see may_record(); `output`: record's file.

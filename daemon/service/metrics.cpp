@@ -23,6 +23,12 @@ double number(const Json& object, const char* key) {
   const Json& value = member(object, key);
   return value.is_number() ? value.get<double>() : 0;
 }
+/// A number that is added to a counter, which must not fall.
+double amount(const Json& object, const char* key) { return std::max(0.0, number(object, key)); }
+std::int64_t index_in(const Json& object, const char* key) {
+  const Json& value = member(object, key);
+  return value.is_number_integer() ? value.get<std::int64_t>() : -1;
+}
 std::string text(const Json& object, const char* key) {
   const Json& value = member(object, key);
   return value.is_string() ? value.get<std::string>() : std::string();
@@ -35,9 +41,9 @@ const Json& list(const Json& object, const char* key) {
 
 CommunicationSeconds seconds_in(const Json& row) {
   const Json& interval = list(row, "gain_ci95");
-  const double gain = number(row, "gain_s");
+  const double gain = amount(row, "gain_s");
   const bool has_limit = interval.size() == 2 && interval[1].is_number();
-  return {number(row, "cost_s"), gain, has_limit ? interval[1].get<double>() : gain};
+  return {amount(row, "cost_s"), gain, std::max(gain, has_limit ? interval[1].get<double>() : 0)};
 }
 
 void add_to(CommunicationSeconds& sum, const CommunicationSeconds& more) {
@@ -57,10 +63,10 @@ void read_communication(const Json& report, IntervalFigures& figures) {
   }
   std::map<std::int64_t, std::string> names;
   for (const Json& thread : list(report, "threads")) {
-    names[static_cast<std::int64_t>(number(thread, "index"))] = text(thread, "name");
+    names[index_in(thread, "index")] = text(thread, "name");
   }
   for (const Json& cell : list(communication, "cells")) {
-    const auto name = [&](const char* key) { return names[static_cast<std::int64_t>(number(cell, key))]; };
+    const auto name = [&](const char* key) { return names[index_in(cell, key)]; };
     CommunicationSeconds& pair = figures.pairs[{name("producer"), name("consumer")}];
     for (const char* const kind : {"true", "false"}) {
       add_to(pair, seconds_in(member(cell, kind)));
@@ -129,18 +135,18 @@ Result<IntervalFigures> figures_of(const std::string& json) {
     return fail(ErrorCode::corrupt, "the report of an interval is no JSON of crosstalk report");
   }
   IntervalFigures figures;
-  figures.recorded_s = number(report, "duration_s");
-  figures.cpu_s = number(report, "cpu_s");
+  figures.recorded_s = amount(report, "duration_s");
+  figures.cpu_s = amount(report, "cpu_s");
   const Json& sampling = member(report, "sampling");
-  figures.overhead_s = number(member(sampling, "overhead"), "fraction") * figures.cpu_s;
-  figures.lost = static_cast<std::uint64_t>(std::max(0.0, number(sampling, "lost")));
+  figures.overhead_s = amount(member(sampling, "overhead"), "fraction") * figures.cpu_s;
+  figures.lost = static_cast<std::uint64_t>(std::min(1e15, amount(sampling, "lost")));
   figures.source = text(sampling, "source");
   figures.method = text(sampling, "method");
   read_communication(report, figures);
   for (const Json& loop : list(report, "loops")) {
     const std::string lines =
         fmt::format("{}:{:.0f}-{:.0f}", text(loop, "file"), number(loop, "line_begin"), number(loop, "line_end"));
-    figures.loops[{text(loop, "function"), lines}] += number(loop, "self_s");
+    figures.loops[{text(loop, "function"), lines}] += amount(loop, "self_s");
   }
   return figures;
 }

@@ -2,18 +2,23 @@
 #include "daemon/service/processes.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <fnmatch.h>
-#include <sys/stat.h>
+#include <poll.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
+#include <cstring>
 #include <memory>
 #include <set>
 #include <sstream>
 
 #include "base/proc_fields.h"
+#include "base/process_owner.h"
 
 namespace crosstalk::service {
 namespace {
@@ -24,8 +29,12 @@ std::string link_of(const std::string& path) {
   return length > 0 ? std::string(target.data(), static_cast<std::size_t>(length)) : std::string();
 }
 
-/// Takes the words of /proc/PID/cmdline, each ended by a zero.
-std::string joined(std::string words) {
+/// Returns the beginning of a process's arguments, joined by spaces. In the file each is ended by a zero.
+std::string command_of(const std::string& folder) {
+  const UniqueFd file(::open((folder + "/cmdline").c_str(), O_RDONLY | O_CLOEXEC));
+  std::array<char, 4096> start{};
+  const ssize_t length = ::read(file.get(), start.data(), start.size());
+  std::string words(start.data(), length > 0 ? static_cast<std::size_t>(length) : 0);
   while (!words.empty() && words.back() == '\0') {
     words.pop_back();
   }
@@ -81,14 +90,14 @@ std::string cgroup_in(const std::string& text) {
 
 std::optional<Process> process_of(pid_t pid) {
   const std::string folder = "/proc/" + std::to_string(pid);
-  struct stat of {};
-  if (::stat(folder.c_str(), &of) != 0) {
+  const auto owner = process_owner(pid);
+  if (!owner) {
     return std::nullopt;
   }
   Process process;
   process.pid = pid;
-  process.owner = of.st_uid;
-  process.command = joined(file_text(folder + "/cmdline"));
+  process.owner = *owner;
+  process.command = command_of(folder);
   const std::string status = file_text(folder + "/status");
   const auto state = proc_field(status, "State");
   const auto group_id = proc_field(status, "Tgid");
@@ -100,6 +109,39 @@ std::optional<Process> process_of(pid_t pid) {
   process.executable = link_of(folder + "/exe");
   process.cgroup = cgroup_in(file_text(folder + "/cgroup"));
   return process;
+}
+
+bool has_ended(const UniqueFd& pidfd) {
+  pollfd polled{pidfd.get(), POLLIN, 0};
+  return ::poll(&polled, 1, 0) != 0;
+}
+
+Result<HeldProcess> hold(pid_t pid) {
+  HeldProcess held;
+  held.pidfd.reset(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  if (!held.pidfd.valid() && errno != ESRCH && errno != EINVAL) {
+    return fail(ErrorCode::system, "cannot hold process " + std::to_string(pid) + ": " + std::strerror(errno));
+  }
+  auto process = held.pidfd.valid() ? process_of(pid) : std::nullopt;
+  if (!process || has_ended(held.pidfd)) {
+    return fail(ErrorCode::not_found, "there is no process " + std::to_string(pid));
+  }
+  held.process = std::move(*process);
+  return held;
+}
+
+std::vector<pid_t> ancestors_of(pid_t pid) {
+  constexpr std::size_t most = 256;
+  std::vector<pid_t> ancestors;
+  while (ancestors.size() < most) {
+    const std::string status = file_text("/proc/" + std::to_string(pid) + "/status");
+    pid = number_of(proc_field(status, "PPid").value_or("")).value_or(0);
+    if (pid == 0) {
+      break;
+    }
+    ancestors.push_back(pid);
+  }
+  return ancestors;
 }
 
 std::vector<Process> ProcessList::look(std::uint64_t now_ns) {

@@ -1,11 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/service/profile_store.h"
 
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
+#include <memory>
 #include <system_error>
+#include <utility>
+
+#include "base/clock.h"
 
 namespace crosstalk::service {
 namespace {
@@ -14,84 +26,176 @@ namespace fs = std::filesystem;
 
 constexpr std::array<const char*, 4> companions = {"-wal", "-shm", "-journal", ".pb.gz"};
 
-bool is_companion(const std::string& name) {
-  return std::any_of(companions.begin(), companions.end(), [&](const char* end) { return name.ends_with(end); });
-}
-
-std::uint64_t size_of(const std::string& path) {
-  std::error_code error;
-  const auto size = fs::file_size(path, error);
-  return error ? 0 : size;
-}
-
-std::int64_t written_s(const std::string& path) {
-  std::error_code error;
-  const auto time = fs::last_write_time(path, error);
-  const auto since = std::chrono::file_clock::to_sys(time).time_since_epoch();
-  return error ? 0 : std::chrono::duration_cast<std::chrono::seconds>(since).count();
-}
-
-StoredProfile profile_at(const std::string& path, const std::string& service) {
-  StoredProfile profile;
-  profile.service = service;
-  profile.name = fs::path(path).filename();
-  profile.path = path;
-  profile.bytes = size_of(path);
-  for (const char* const end : companions) {
-    profile.bytes += size_of(path + end);
+/// Returns the names in a folder, in any order; none if it cannot be read.
+std::vector<std::string> names_in(const std::string& folder) {
+  std::vector<std::string> names;
+  const std::unique_ptr<DIR, int (*)(DIR*)> opened(::opendir(folder.c_str()), ::closedir);
+  while (const dirent* const entry = opened ? ::readdir(opened.get()) : nullptr) {
+    std::string name = static_cast<const char*>(entry->d_name);
+    if (name != "." && name != "..") {
+      names.push_back(std::move(name));
+    }
   }
-  profile.written_s = written_s(path);
+  return names;
+}
+
+/// Returns the name of the profile that a file belongs to.
+std::string profile_of(const std::string& name) {
+  for (const std::string_view end : companions) {
+    if (name.ends_with(end)) {
+      return name.substr(0, name.size() - end.size());
+    }
+  }
+  return name;
+}
+
+std::int64_t changed_ns(const std::string& path) {
+  struct stat of {};
+  return ::stat(path.c_str(), &of) == 0 ? of.st_mtim.tv_sec * 1'000'000'000 + of.st_mtim.tv_nsec : 0;
+}
+
+bool exists(const std::string& path) {
   std::error_code error;
-  profile.finished = !fs::exists(path + "-wal", error);
-  return profile;
+  return fs::exists(path, error);
+}
+
+/// Sets sizes and times of a profile that may have changed.
+void measure(StoredProfile& profile) {
+  profile.bytes = 0;
+  profile.has_log = false;
+  for (const char* const end : {"", "-wal", "-shm", "-journal", ".pb.gz"}) {
+    struct stat of {};
+    if (::stat((profile.path + end).c_str(), &of) == 0) {
+      profile.bytes += static_cast<std::uint64_t>(of.st_size);
+      profile.written_s = std::max<std::int64_t>(*end == 0 ? 0 : profile.written_s, of.st_mtim.tv_sec);
+      profile.has_log = profile.has_log || std::string_view(end) == "-wal";
+    }
+  }
 }
 
 }  // namespace
 
 Result<void> make_directory(const std::string& path) {
+  const auto make = [&] { return ::mkdir(path.c_str(), 0700) == 0 || errno == EEXIST; };
+  bool made = make();
+  if (!made && errno == ENOENT) {
+    const std::string parent = fs::path(path).parent_path();
+    if (auto above = parent != path && !parent.empty() ? make_directory(parent) : Result<void>(); !above) {
+      return above;
+    }
+    made = make();
+  }
   std::error_code error;
-  const bool is_new = fs::create_directories(path, error);
-  if (!fs::is_directory(path, error)) {
-    return fail(ErrorCode::permission, "cannot make the directory " + path + ": " + error.message());
+  if (made && fs::is_directory(path, error)) {
+    return {};
   }
-  if (is_new) {
-    fs::permissions(path, fs::perms::owner_all | fs::perms::group_read | fs::perms::group_exec, error);
+  return fail(ErrorCode::permission,
+              "cannot make the directory " + path + ": " + (made ? "there is a file" : std::strerror(errno)));
+}
+
+Result<UniqueFd> take_state(const std::string& state) {
+  if (auto made = make_directory(state); !made) {
+    return tl::unexpected<Error>(made.error());
   }
-  return {};
+  UniqueFd lock(::open((state + "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!lock.valid()) {
+    return fail(ErrorCode::permission, "the state directory " + state + " cannot be written: " + std::strerror(errno) +
+                                           "; choose another one in [state]");
+  }
+  if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+    return fail(ErrorCode::refused,
+                "another crosstalkd has the state directory " + state + "; stop it, or choose another one in [state]");
+  }
+  return lock;
+}
+
+std::string session_folder(const std::string& state) { return state + "/sessions"; }
+
+void clear_sessions(const std::string& state) {
+  const std::string folder = session_folder(state);
+  for (const std::string& name : names_in(folder)) {
+    ::unlink((folder + "/" + name).c_str());
+  }
+}
+
+bool is_begun(const std::string& path) {
+  struct stat of {};
+  return ::lstat(path.c_str(), &of) == 0 && S_ISREG(of.st_mode) && of.st_size > 0;
+}
+
+bool is_whole(const std::string& path) {
+  return is_begun(path) && !exists(path + "-wal") && !exists(path + "-journal") && !is_in_use(path);
+}
+
+// SQLite's locks: a connection that writes a log keeps a shared one on these bytes (sqlite.org/lockingv3.html).
+bool is_in_use(const std::string& path) {
+  constexpr off_t first_lock = 0x40000000;
+  constexpr off_t locks = 512;
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = first_lock;
+  lock.l_len = locks;
+  return file.valid() && ::fcntl(file.get(), F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
 std::vector<StoredProfile> profiles_of(const std::string& state, const std::string& service) {
-  std::vector<StoredProfile> profiles;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(state + "/services/" + service, error)) {
-    const std::string name = entry.path().filename();
-    if (name.starts_with(service + ".db") && !is_companion(name)) {
-      profiles.push_back(profile_at(entry.path(), service));
+  const std::string folder = state + "/services/" + service;
+  std::map<std::string, StoredProfile> by_name;
+  for (const std::string& file : names_in(folder)) {
+    struct stat of {};
+    if (!file.starts_with(service + ".db") || ::lstat((folder + "/" + file).c_str(), &of) != 0 ||
+        !S_ISREG(of.st_mode)) {
+      continue;
     }
+    StoredProfile& profile = by_name[profile_of(file)];
+    profile.bytes += static_cast<std::uint64_t>(of.st_size);
+    profile.written_s = std::max<std::int64_t>(profile.written_s, of.st_mtim.tv_sec);
+    profile.has_log = profile.has_log || file.ends_with("-wal");
   }
-  std::sort(profiles.begin(), profiles.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+  std::vector<StoredProfile> profiles;
+  for (auto& [name, profile] : by_name) {
+    profile.service = service;
+    profile.name = name;
+    profile.path = folder + "/" + name;
+    profiles.push_back(std::move(profile));
+  }
   return profiles;
 }
 
-std::vector<StoredProfile> all_profiles(const std::string& state) {
+std::vector<StoredProfile> ProfileStore::look() {
+  // A time stamp is that of the last tick: a change right after a look may have the same.
+  constexpr std::int64_t settled_ns = 2'000'000'000;
+  std::map<std::string, Folder> there;
   std::vector<StoredProfile> all;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(state + "/services", error)) {
-    auto profiles = profiles_of(state, entry.path().filename());
-    std::move(profiles.begin(), profiles.end(), std::back_inserter(all));
+  for (const std::string& service : names_in(state_ + "/services")) {
+    const std::int64_t now = changed_ns(state_ + "/services/" + service);
+    const auto since = static_cast<std::int64_t>(clock_ns(CLOCK_REALTIME)) - now;
+    Folder& folder = there[service];
+    folder = std::exchange(folders_[service], {});
+    if (folder.changed_ns != now || since < settled_ns) {
+      folder = {now, profiles_of(state_, service)};
+    }
+    for (StoredProfile& profile : folder.profiles) {
+      if (profile.has_log) {
+        measure(profile);
+      }
+    }
+    all.insert(all.end(), folder.profiles.begin(), folder.profiles.end());
   }
+  folders_ = std::move(there);
   return all;
 }
 
 std::vector<std::string> too_many(const std::vector<StoredProfile>& profiles, std::int64_t now_s,
-                                  std::uint64_t max_age_s, std::uint64_t max_bytes) {
+                                  std::uint64_t max_age_s, std::uint64_t max_bytes,
+                                  bool (*in_use)(const std::string& path)) {
   std::vector<const StoredProfile*> oldest_first;
   std::uint64_t bytes = 0;
   for (const StoredProfile& profile : profiles) {
     bytes += profile.bytes;
-    if (profile.finished) {
-      oldest_first.push_back(&profile);
-    }
+    oldest_first.push_back(&profile);
   }
   std::stable_sort(oldest_first.begin(), oldest_first.end(),
                    [](const auto* a, const auto* b) { return a->written_s < b->written_s; });
@@ -99,7 +203,7 @@ std::vector<std::string> too_many(const std::vector<StoredProfile>& profiles, st
   for (const StoredProfile* const profile : oldest_first) {
     // A clock that was put back makes profiles of the future, which are not old.
     const bool old = now_s > profile->written_s && static_cast<std::uint64_t>(now_s - profile->written_s) > max_age_s;
-    if (old || bytes > max_bytes) {
+    if ((old || bytes > max_bytes) && !(profile->has_log && in_use(profile->path))) {
       paths.push_back(profile->path);
       bytes -= profile->bytes;
     }

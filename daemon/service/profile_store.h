@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The profiles in the daemon's state directory: services/NAME/NAME.db.TIME of services, sessions/N.db of clients.
+// The profiles in the daemon's state directory: services/NAME/NAME.db.TIME of services, sessions/PID-N.db of clients,
+// by the daemon's process and the session's number.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
+#include "base/unique_fd.h"
 
 namespace crosstalk::service {
 
@@ -15,22 +18,51 @@ struct StoredProfile {
   std::string path;
   std::uint64_t bytes = 0;     // with the files that belong to it
   std::int64_t written_s = 0;  // of the last change, Unix time
-  bool finished = false;       // nobody writes to it
+  bool has_log = false;        // a -wal lies beside it: the recorder writes to it, or was killed meanwhile
 };
 
-/// Makes a directory with its parents, for this user and group alone. Fails if it is not there in the end.
+/// Makes a directory with its parents, for this user alone. Fails if it is not there in the end.
 [[nodiscard]] Result<void> make_directory(const std::string& path);
+
+/// Makes the state directory, or checks that it can be written, and takes it for this process until the result is
+/// closed. Refuses if another daemon has it.
+[[nodiscard]] Result<UniqueFd> take_state(const std::string& state);
+
+[[nodiscard]] std::string session_folder(const std::string& state);
+/// Removes what an earlier daemon's sessions have left: their clients are gone.
+void clear_sessions(const std::string& state);
+
+/// True if the file is there and not empty.
+[[nodiscard]] bool is_begun(const std::string& path);
+/// True if the profile is one file that nobody writes to.
+[[nodiscard]] bool is_whole(const std::string& path);
+/// True if a process has the profile open. A profile with a log that nobody has open was left by a killed recorder.
+[[nodiscard]] bool is_in_use(const std::string& path);
 
 /// Returns a service's profiles, oldest first by name.
 [[nodiscard]] std::vector<StoredProfile> profiles_of(const std::string& state, const std::string& service);
 
-/// Returns the profiles of all services that are there, configured or not.
-[[nodiscard]] std::vector<StoredProfile> all_profiles(const std::string& state);
+/// The profiles of all services that are there, configured or not. Looks only at directories in which a file was made
+/// or removed since the last time, and at profiles that have a log. Not thread-safe.
+class ProfileStore {
+ public:
+  explicit ProfileStore(std::string state) : state_(std::move(state)) {}
+  [[nodiscard]] std::vector<StoredProfile> look();
 
-/// Returns the paths of finished profiles to delete: older than `max_age_s`, or, oldest first, beyond `max_bytes`
-/// together with the unfinished ones.
+ private:
+  struct Folder {
+    std::int64_t changed_ns = 0;
+    std::vector<StoredProfile> profiles;
+  };
+  std::string state_;
+  std::map<std::string, Folder> folders_;  // by service
+};
+
+/// Returns the paths of profiles to delete: older than `max_age_s`, or, oldest first, beyond `max_bytes`. Profiles with
+/// a log count, and stay if `in_use` says that a process has them open.
 [[nodiscard]] std::vector<std::string> too_many(const std::vector<StoredProfile>& profiles, std::int64_t now_s,
-                                                std::uint64_t max_age_s, std::uint64_t max_bytes);
+                                                std::uint64_t max_age_s, std::uint64_t max_bytes,
+                                                bool (*in_use)(const std::string& path) = is_in_use);
 
 /// Removes a profile and the files that belong to it.
 void remove_profile(const std::string& path);

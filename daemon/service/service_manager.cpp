@@ -19,11 +19,12 @@ void ServiceManager::reloading() { ::sd_notify(0, "RELOADING=1"); }
 void ServiceManager::reloaded() { ::sd_notify(0, "READY=1"); }
 void ServiceManager::stopping() { ::sd_notify(0, "STOPPING=1"); }
 
-void ServiceManager::alive(std::uint64_t now_ns) {
+std::uint64_t ServiceManager::alive(std::uint64_t now_ns) {
   if (period_ns_ != 0 && now_ns >= due_ns_) {
     due_ns_ = now_ns + period_ns_;
     ::sd_notify(0, "WATCHDOG=1");
   }
+  return period_ns_ != 0 ? due_ns_ : UINT64_MAX;
 }
 
 UniqueFd socket_of_manager() {

@@ -16,8 +16,9 @@ class ServiceManager {
   static void reloading();
   static void reloaded();
   static void stopping();
-  /// Reports that the main loop turns, as often as the manager's watchdog wants it. Called at each turn.
-  void alive(std::uint64_t now_ns);
+  /// Reports that the main loop turns, as often as the manager's watchdog wants it. Called at each turn. Returns when
+  /// the next call is due, CLOCK_MONOTONIC, ns.
+  std::uint64_t alive(std::uint64_t now_ns);
 
  private:
   std::uint64_t period_ns_ = 0;  // 0: there is no watchdog

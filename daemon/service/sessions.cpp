@@ -2,8 +2,6 @@
 #include "daemon/service/sessions.h"
 
 #include <fcntl.h>
-#include <poll.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,77 +16,96 @@ namespace {
 constexpr double default_record_budget = 0.03;
 constexpr double default_top_budget = 0.01;
 
-/// Processes that were looked at, with descriptors that go on naming them when their pids are used again.
-struct Held {
+/// What a session records.
+struct Subject {
   std::vector<Process> processes;
   std::vector<UniqueFd> pidfds;
+  BudgetShare share;  // with the budget that is asked for
 };
 
-Result<Held> hold(const std::vector<pid_t>& pids) {
-  Held held;
-  for (const pid_t pid : pids) {
-    UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-    auto process = pidfd.valid() ? process_of(pid) : std::nullopt;
-    pollfd ended{pidfd.get(), POLLIN, 0};
-    if (!process || ::poll(&ended, 1, 0) != 0) {
-      return fail(ErrorCode::not_found, "there is no process " + std::to_string(pid));
+Result<Subject> subject_of(const Request& request) {
+  Subject subject;
+  const double usual = request.kind == RequestKind::top ? default_top_budget : default_record_budget;
+  subject.share = {request.pids, request.options.budget_percent.value_or(100 * usual) / 100, {}, false};
+  subject.share.children = request.options.children;
+  for (const pid_t pid : request.pids) {
+    auto held = hold(pid);
+    if (!held) {
+      return tl::unexpected<Error>(held.error());
     }
-    held.processes.push_back(std::move(*process));
-    held.pidfds.push_back(std::move(pidfd));
+    subject.processes.push_back(std::move(held->process));
+    subject.pidfds.push_back(std::move(held->pidfd));
+    const std::vector<pid_t> ancestors = ancestors_of(pid);
+    subject.share.ancestors.insert(subject.share.ancestors.end(), ancestors.begin(), ancestors.end());
   }
-  return held;
+  return subject;
 }
 
 }  // namespace
 
+Result<void> Sessions::check_room(const Peer& peer, std::uint32_t most) const {
+  const std::string in_use = " are in use; wait until one has ended";
+  if (sessions_.size() >= most) {
+    return fail(ErrorCode::refused, "all " + std::to_string(most) + " sessions" + in_use);
+  }
+  const std::uint32_t share = (most + 1) / 2;
+  const auto of_user =
+      std::count_if(sessions_.begin(), sessions_.end(), [&](const Session& each) { return each.user == peer.user; });
+  if (peer.user != 0 && of_user >= share) {
+    return fail(ErrorCode::refused, "the " + std::to_string(share) + " sessions that one user may have" + in_use);
+  }
+  return {};
+}
+
 Result<Session*> Sessions::begin(const Request& request, const Peer& peer, const Configuration& configuration,
                                  std::vector<BudgetShare> others, std::uint64_t now_ns) {
-  if (sessions_.size() >= configuration.sessions) {
-    return fail(ErrorCode::refused,
-                "all " + std::to_string(configuration.sessions) + " sessions are in use; wait until one has ended");
-  }
-  const auto held = hold(request.pids);
-  const auto owner = held ? may_record(peer, held->processes, configuration) : tl::unexpected<Error>(held.error());
+  auto room = check_room(peer, configuration.sessions);
+  auto subject = room ? subject_of(request) : tl::unexpected<Error>(room.error());
+  const auto owner =
+      subject ? may_record(peer, subject->processes, configuration) : tl::unexpected<Error>(subject.error());
   if (!owner) {
     return tl::unexpected<Error>(owner.error());
   }
   for (const Session& session : sessions_) {
     others.push_back(session.share);
   }
-  const double usual = request.kind == RequestKind::top ? default_top_budget : default_record_budget;
-  const double asked = request.options.budget_percent.value_or(100 * usual) / 100;
-  const auto budget = budget_for(request.pids, asked, configuration.budget, others);
-  auto made = budget ? make_directory(means_.state + "/sessions") : tl::unexpected<Error>(budget.error());
+  const auto budget = budget_for(subject->share, configuration.budget, others);
+  auto made = budget ? make_directory(session_folder(means_.state)) : tl::unexpected<Error>(budget.error());
   if (!made) {
     return tl::unexpected<Error>(made.error());
   }
   const std::uint64_t id = last_id_ + 1;
   std::vector<int> kept, numbers;
-  for (const UniqueFd& pidfd : held->pidfds) {
+  for (const UniqueFd& pidfd : subject->pidfds) {
     numbers.push_back(kept_number(kept.size()));
     kept.push_back(pidfd.get());
   }
-  const std::string output = means_.state + "/sessions/" + std::to_string(id) + ".db";
-  remove_profile(output);  // an earlier daemon's
+  // A worker of a killed daemon may still be writing there, under the number of that daemon.
+  const std::string output =
+      session_folder(means_.state) + "/" + std::to_string(::getpid()) + "-" + std::to_string(id) + ".db";
   auto worker = Worker::start({means_.program, arguments_for(request, numbers, *owner, *budget, output), kept, false});
   if (!worker) {
     return tl::unexpected<Error>(worker.error());
   }
   last_id_ = id;
-  sessions_.push_back({id, request.kind, peer.user, {request.pids, *budget}, output, std::move(*worker), now_ns, true});
+  subject->share.budget = *budget;
+  sessions_.push_back(
+      {id, request.kind, peer.user, std::move(subject->share), output, std::move(*worker), now_ns, true});
   return &sessions_.back();
 }
 
-void Sessions::stop(std::uint64_t id, std::uint64_t now_ns) {
+bool Sessions::stop(std::uint64_t id, std::uint64_t now_ns) {
   for (Session& session : sessions_) {
-    if (session.id == id && !session.worker.stopping()) {
+    if (session.id == id) {
       session.worker.stop(now_ns);
+      return true;
     }
   }
+  return false;
 }
 
 void Sessions::abandon(std::uint64_t id, std::uint64_t now_ns) {
-  stop(id, now_ns);
+  (void)stop(id, now_ns);
   for (Session& session : sessions_) {
     session.asked_for = session.asked_for && session.id != id;
   }
@@ -112,7 +129,7 @@ std::vector<SessionEnd> Sessions::tend(std::uint64_t longest_s, std::uint64_t no
       continue;
     }
     SessionEnd end{session->id, *status, UniqueFd()};
-    if (session->asked_for && session->kind == RequestKind::record) {
+    if (session->asked_for && session->kind == RequestKind::record && is_whole(session->output)) {
       end.profile.reset(::open(session->output.c_str(), O_RDONLY | O_CLOEXEC));
     }
     remove_profile(session->output);

@@ -30,7 +30,7 @@ struct Session {
 struct SessionEnd {
   std::uint64_t id = 0;
   int exit_status = 0;
-  UniqueFd profile;  // record: for reading; invalid: there is none
+  UniqueFd profile;  // record: for reading; invalid: there is none, or its recorder was killed
 };
 
 /// Not thread-safe. Times are of CLOCK_MONOTONIC, in ns.
@@ -42,8 +42,8 @@ class Sessions {
   /// `others`: budgets of recordings beside the sessions.
   [[nodiscard]] Result<Session*> begin(const Request& request, const Peer& peer, const Configuration& configuration,
                                        std::vector<BudgetShare> others, std::uint64_t now_ns);
-  /// Ends a session as ^C ends a recording.
-  void stop(std::uint64_t id, std::uint64_t now_ns);
+  /// Ends a session as ^C ends a recording. False: there is no such session.
+  bool stop(std::uint64_t id, std::uint64_t now_ns);
   /// The same, and nobody waits for its profile.
   void abandon(std::uint64_t id, std::uint64_t now_ns);
   /// Notices ends, and enforces the time limit. The profiles are no longer in the directory.
@@ -54,6 +54,9 @@ class Sessions {
   void stop_all(std::uint64_t now_ns);
 
  private:
+  /// Refuses if all sessions are in use, or if a user other than root would have more than half of them.
+  [[nodiscard]] Result<void> check_room(const Peer& peer, std::uint32_t most) const;
+
   ServiceMeans means_;
   std::list<Session> sessions_;  // whose addresses last
   std::uint64_t last_id_ = 0;

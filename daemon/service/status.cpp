@@ -2,11 +2,28 @@
 #include "daemon/service/status.h"
 
 #include <nlohmann/json.hpp>
+#include <utility>
+
+#include "daemon/service/messages.h"
 
 namespace crosstalk::service {
 namespace {
 
 using Json = nlohmann::json;
+
+/// The bytes of an object that a message has left for the elements of its lists.
+class Room {
+ public:
+  /// True if there is room for this element, which then takes it.
+  bool take(const std::string& element) {
+    const bool fits = element.size() + 1 <= left_;
+    left_ -= fits ? element.size() + 1 : 0;
+    return fits;
+  }
+
+ private:
+  std::size_t left_ = most_message_bytes - 1024;
+};
 
 std::string text_of(const Json& object) { return object.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
@@ -15,43 +32,54 @@ std::string text_of(const Json& object) { return object.dump(-1, ' ', false, Jso
 std::string status_for(const Peer& peer, const std::list<Session>& sessions,
                        const std::vector<WatchedService>& services, std::uint64_t now_ns) {
   Json status{{"version", CROSSTALK_VERSION}, {"sessions", Json::array()}, {"services", Json::array()}};
-  for (const Session& session : sessions) {
-    if (peer.user == 0 || session.user == peer.user) {
-      status["sessions"].push_back({{"id", session.id},
-                                    {"kind", session.kind == RequestKind::top ? "top" : "record"},
-                                    {"user", session.user},
-                                    {"pids", session.share.pids},
-                                    {"budget", session.share.budget},
-                                    {"for_s", static_cast<double>(now_ns - session.begun_ns) * 1e-9}});
+  Room room;
+  const auto add = [&](const char* list, Json element) {
+    if (room.take(text_of(element))) {
+      status[list].push_back(std::move(element));
+    } else {
+      status["left_out"] = true;
     }
-  }
+  };
   for (const WatchedService& service : services) {
     if (may_see(peer, service.settings())) {
-      status["services"].push_back({{"name", service.settings().name},
-                                    {"recording", service.recording()},
-                                    {"pids", service.pids()},
-                                    {"budget", service.settings().budget},
-                                    {"interval_s", service.settings().interval_s},
-                                    {"state", service.state()}});
+      add("services", {{"name", service.settings().name},
+                       {"recording", service.recording()},
+                       {"pids", service.pids()},
+                       {"budget", service.settings().budget},
+                       {"interval_s", service.settings().interval_s},
+                       {"state", service.state()}});
+    }
+  }
+  for (const Session& session : sessions) {
+    if (peer.user == 0 || session.user == peer.user) {
+      add("sessions", {{"id", session.id},
+                       {"kind", session.kind == RequestKind::top ? "top" : "record"},
+                       {"user", session.user},
+                       {"pids", session.share.pids},
+                       {"budget", session.share.budget},
+                       {"for_s", static_cast<double>(now_ns - session.begun_ns) * 1e-9}});
     }
   }
   return text_of(status);
 }
 
 std::string list_of(const std::vector<StoredProfile>& profiles) {
-  Json list = Json::array();
-  for (const StoredProfile& profile : profiles) {
-    if (profile.finished) {
-      list.push_back({{"name", profile.name}, {"bytes", profile.bytes}, {"written_unix_s", profile.written_s}});
+  std::vector<Json> newest_first;
+  Room room;
+  bool left_out = false;
+  for (auto profile = profiles.rbegin(); profile != profiles.rend() && !left_out; ++profile) {
+    Json element{{"name", profile->name}, {"bytes", profile->bytes}, {"written_unix_s", profile->written_s}};
+    if (!profile->has_log && room.take(text_of(element))) {
+      newest_first.push_back(std::move(element));
+    } else {
+      left_out = !profile->has_log;
     }
   }
-  constexpr std::size_t room = most_message_bytes - 1024;
-  std::string text = text_of({{"profiles", list}});
-  while (text.size() > room && !list.empty()) {  // the newest ones fit
-    list.erase(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(1 + list.size() / 8));
-    text = text_of({{"profiles", list}, {"left_out_older", true}});
+  Json list{{"profiles", std::vector<Json>(newest_first.rbegin(), newest_first.rend())}};
+  if (left_out) {
+    list["left_out_older"] = true;
   }
-  return text;
+  return text_of(list);
 }
 
 }  // namespace crosstalk::service

@@ -14,11 +14,12 @@
 namespace crosstalk::service {
 
 /// The parts of the state that `peer` may see: its own sessions, and the services that it may fetch profiles of; root
-/// sees all. `now_ns`: CLOCK_MONOTONIC.
+/// sees all. What a message has no room for is left out, and `left_out` says so. `now_ns`:
+/// CLOCK_MONOTONIC.
 [[nodiscard]] std::string status_for(const Peer& peer, const std::list<Session>& sessions,
                                      const std::vector<WatchedService>& services, std::uint64_t now_ns);
 
-/// The finished profiles of a service.
+/// The finished ones of a service's profiles. If a message has no room for all, the newest ones, and `left_out_older`.
 [[nodiscard]] std::string list_of(const std::vector<StoredProfile>& profiles);
 
 }  // namespace crosstalk::service

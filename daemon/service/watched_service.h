@@ -5,10 +5,11 @@
 
 #include <cstdint>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
+#include "base/unique_fd.h"
+#include "daemon/service/access.h"
 #include "daemon/service/configuration.h"
 #include "daemon/service/processes.h"
 #include "daemon/service/profile_store.h"
@@ -32,6 +33,8 @@ class WatchedService {
   [[nodiscard]] const std::vector<pid_t>& pids() const { return pids_; }
   /// A line on its state: what it waits for, or why the last recording failed.
   [[nodiscard]] const std::string& state() const { return state_; }
+  /// What the recording takes of its processes' CPU time.
+  [[nodiscard]] BudgetShare share() const;
   /// Descriptors to wait for; tend() is due when one is readable.
   [[nodiscard]] std::vector<int> fds() const;
 
@@ -39,21 +42,27 @@ class WatchedService {
   void look(const std::vector<Process>& all, std::uint64_t now_ns);
   /// Reads the recording's words, notices its end. Returns lines for the log.
   [[nodiscard]] std::vector<std::string> tend(std::uint64_t now_ns);
-  /// Returns the profiles that were finished since the last call.
-  [[nodiscard]] std::vector<StoredProfile> take_finished();
+  /// Returns those of `profiles` that are its own and were finished since the last call.
+  [[nodiscard]] std::vector<StoredProfile> take_finished(const std::vector<StoredProfile>& profiles);
   /// Ends the recording. tend() goes on until recording() is false.
   void stop(std::uint64_t now_ns);
 
  private:
   void begin(const std::vector<pid_t>& pids, std::uint64_t now_ns);
+  [[nodiscard]] bool records(pid_t pid) const;
   void fail_for(const std::string& why, std::uint64_t now_ns);
+  void read_words(std::vector<std::string>& lines, bool all);
+  void end(int status, std::uint64_t now_ns, std::vector<std::string>& lines);
 
   ServiceSettings settings_;
   ServiceMeans means_;
   std::optional<Worker> worker_;
-  std::vector<pid_t> pids_;     // that are recorded
-  std::set<std::string> seen_;  // names of profiles that were handed out, or were there before
+  std::vector<pid_t> pids_;        // that are recorded
+  std::vector<UniqueFd> pidfds_;   // one for each
+  std::vector<pid_t> ancestors_;   // of them, at the recording's start
+  std::vector<std::string> seen_;  // sorted names of profiles that were handed out, or were there before
   std::string state_ = "no process of it runs";
+  std::string words_;       // of the recording, the beginning of a line
   std::string last_words_;  // of the recording, a line
   std::uint64_t begun_ns_ = 0;
   std::uint64_t retry_ns_ = 0;  // not before this time

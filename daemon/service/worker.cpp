@@ -9,9 +9,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <string_view>
 #include <utility>
 
 namespace crosstalk::service {
@@ -31,33 +33,32 @@ Result<Pipe> make_pipe() {
   return made;
 }
 
-/// Makes the descriptors 0 to 2 and kept_number(i) of the child. First moves them out of the way of each other.
-bool arrange(const std::vector<int>& kept, int null, int output, int errors) {
-  std::vector<int> from = {null, output, errors};
-  from.insert(from.end(), kept.begin(), kept.end());
-  const int above = kept_number(kept.size());
-  for (int& fd : from) {
+/// Gives the child the descriptors 0 to fds.size() - 1, and no others. First moves them out of the way of each other.
+bool arrange(std::vector<int>& fds) {
+  const int above = static_cast<int>(fds.size());
+  for (int& fd : fds) {
     fd = ::fcntl(fd, F_DUPFD_CLOEXEC, above);
     if (fd < 0) {
       return false;
     }
   }
-  for (std::size_t i = 0; i < from.size(); ++i) {
-    if (::dup2(from[i], static_cast<int>(i)) < 0) {
+  for (std::size_t i = 0; i < fds.size(); ++i) {
+    if (::dup2(fds[i], static_cast<int>(i)) < 0) {
       return false;
     }
   }
-  return true;
+  return ::close_range(fds.size(), ~0U, CLOSE_RANGE_CLOEXEC) == 0;
 }
 
-/// Continues as the worker, between fork and exec. Returns only if that fails.
-void become(const WorkerPlan& plan, char* const* arguments, pid_t daemon, int null, int output, int errors) {
+/// Continues as the worker, between fork and exec: without memory of the heap, since other threads may have had its
+/// lock. Returns only if that fails. `fds`: its descriptors 0, 1, ...
+void become(const WorkerPlan& plan, char* const* arguments, pid_t daemon, std::vector<int>& fds) {
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   ::signal(SIGPIPE, SIG_DFL);
   ::prctl(PR_SET_PDEATHSIG, SIGINT);
-  if (::getppid() != daemon || !arrange(plan.kept, null, output, errors)) {
+  if (::getppid() != daemon || !arrange(fds)) {
     return;
   }
   if (plan.background) {
@@ -67,15 +68,35 @@ void become(const WorkerPlan& plan, char* const* arguments, pid_t daemon, int nu
   ::execv(plan.program.c_str(), arguments);
 }
 
+/// Async-signal-safe.
+void say(std::string_view text) { (void)!::write(STDERR_FILENO, text.data(), text.size()); }
+
+[[noreturn]] void give_up(const WorkerPlan& plan, int error) {
+  const char* const why = ::strerrordesc_np(error);
+  say("crosstalk: cannot execute ");
+  say(plan.program);
+  say(": ");
+  say(why != nullptr ? why : "unknown error");
+  say("\n");
+  ::_exit(127);
+}
+
 }  // namespace
 
 Result<Worker> Worker::start(const WorkerPlan& plan) {
   auto output = make_pipe();
   auto errors = make_pipe();
   const UniqueFd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-  if (!output || !errors || !null.valid()) {
-    return fail(ErrorCode::system, std::string("cannot start ") + plan.program + ": " + std::strerror(errno));
+  for (const auto* const pipe : {&output, &errors}) {
+    if (!*pipe) {
+      return tl::unexpected<Error>(pipe->error());
+    }
   }
+  if (!null.valid()) {
+    return fail(ErrorCode::system, std::string("cannot open /dev/null: ") + std::strerror(errno));
+  }
+  std::vector<int> fds = {null.get(), output->write.get(), errors->write.get()};
+  fds.insert(fds.end(), plan.kept.begin(), plan.kept.end());
   std::vector<std::string> words = {plan.program};
   words.insert(words.end(), plan.arguments.begin(), plan.arguments.end());
   std::vector<char*> pointers;
@@ -86,8 +107,8 @@ Result<Worker> Worker::start(const WorkerPlan& plan) {
   const pid_t daemon = ::getpid();
   const pid_t pid = ::fork();
   if (pid == 0) {
-    become(plan, pointers.data(), daemon, null.get(), output->write.get(), errors->write.get());
-    ::_exit(127);
+    become(plan, pointers.data(), daemon, fds);
+    give_up(plan, errno);
   }
   if (pid < 0) {
     return fail(ErrorCode::system, std::string("cannot start a process: ") + std::strerror(errno));
@@ -97,6 +118,9 @@ Result<Worker> Worker::start(const WorkerPlan& plan) {
   worker.pidfd_.reset(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   worker.output_ = std::move(output->read);
   worker.errors_ = std::move(errors->read);
+  if (!worker.pidfd_.valid()) {
+    return fail(ErrorCode::system, std::string("cannot watch a process: ") + std::strerror(errno));
+  }
   return worker;
 }
 
@@ -119,10 +143,16 @@ Worker::~Worker() { end(); }
 
 void Worker::end() {
   if (pid_ > 0 && !status_) {
-    ::kill(pid_, SIGKILL);
+    kill();
     ::waitpid(pid_, nullptr, 0);
   }
   pid_ = -1;
+}
+
+// It is not reaped yet, so neither number is another process's.
+void Worker::kill() const {
+  ::kill(-pid_, SIGKILL);
+  ::kill(pid_, SIGKILL);  // it may not lead its group yet
 }
 
 std::optional<int> Worker::poll_status() {
@@ -141,17 +171,21 @@ void Worker::stop(std::uint64_t now_ns, std::uint64_t patience_ns) {
     stopping_since_ns_ = now_ns;
     ::kill(pid_, SIGINT);
   } else if (now_ns - stopping_since_ns_ > patience_ns) {
-    ::kill(pid_, SIGKILL);
+    kill();
   }
 }
 
-std::string read_waiting(const UniqueFd& pipe, std::size_t most) {
+// A pipe at its end is closed: it would be readable for ever.
+std::string Worker::read_waiting(UniqueFd& pipe, std::size_t most) {
   std::string text;
   std::array<char, 4096> part{};
-  while (text.size() < most) {
+  while (pipe.valid() && text.size() < most) {
     const ssize_t length = ::read(pipe.get(), part.data(), std::min(part.size(), most - text.size()));
-    if (length <= 0) {
+    if (length < 0) {
       break;
+    }
+    if (length == 0) {
+      pipe.reset();
     }
     text.append(part.data(), static_cast<std::size_t>(length));
   }
