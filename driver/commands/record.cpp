@@ -455,7 +455,9 @@ int record(const RecordRequest& request) {
     const bool for_want = outcome.error().code == ErrorCode::system && !options.command.empty();
     return for_want ? run_unrecorded(options.command, outcome.error()) : refuse(outcome.error());
   }
-  say_where(*outcome);
+  if (request.pidfds.empty()) {  // a service tells its client where it is
+    say_where(*outcome);
+  }
   say_why_few_samples(request, *outcome);
   if (outcome->death_signal) {
     die_of(*outcome->death_signal);

@@ -75,10 +75,11 @@ Result<Answer> await_end(const service::Channel& channel, const UniqueFd& errors
 
 std::string beyond_daemon(const RecordRequest& request) {
   const profile::SessionConfig usual;
-  const std::array<std::pair<bool, const char*>, 9> beyond = {{
+  const std::array<std::pair<bool, const char*>, 10> beyond = {{
       {request.pids.empty(), "a command to launch"},
       {request.inject, "--inject"},
       {request.delay_ns != 0, "--delay"},
+      {request.switch_ns != 0, "--switch-output"},
       {request.source != SourceChoice::automatic, "--source"},
       {!request.memory_events.empty() || request.config.clock != profile::ClockKind::automatic, "--event"},
       {request.counters != CounterChoice::automatic, "--counters"},
