@@ -20,7 +20,7 @@ struct Subcommand {
   int (*run)(const Arguments&);
 };
 
-constexpr std::array<Subcommand, 8> subcommands = {{
+constexpr auto subcommands = std::to_array<Subcommand>({
     {"record", "run a command, or attach to processes, and write a profile", run_record},
     {"report", "show a profile as text, JSON or CSV", run_report},
     {"import", "make a profile from a recording of perf", run_import},
@@ -30,7 +30,7 @@ constexpr std::array<Subcommand, 8> subcommands = {{
     {"calibrate", "measure the peaks of this machine, for reports and rooflines", run_calibrate},
     {"service", "ask the daemon for its services and their profiles", run_service},
     {"doctor", "show what can be observed here, and how to allow more", run_doctor},
-}};
+});
 
 std::string help() {
   std::string text =
