@@ -20,10 +20,11 @@ struct Subcommand {
   int (*run)(const Arguments&);
 };
 
-constexpr std::array<Subcommand, 7> subcommands = {{
+constexpr std::array<Subcommand, 8> subcommands = {{
     {"record", "run a command, or attach to processes, and write a profile", run_record},
     {"report", "show a profile as text, JSON or CSV", run_report},
     {"import", "make a profile from a recording of perf", run_import},
+    {"export", "write a profile for pprof and its readers, or for flame graphs", run_export},
     {"diff", "compare two profiles, before and after a change", run_diff},
     {"roofline", "compare loops with the limits of the machine", run_roofline},
     {"calibrate", "measure the peaks of this machine, for reports and rooflines", run_calibrate},

@@ -9,6 +9,7 @@ namespace crosstalk::driver {
 int run_record(const Arguments& arguments);
 int run_report(const Arguments& arguments);
 int run_import(const Arguments& arguments);
+int run_export(const Arguments& arguments);
 int run_diff(const Arguments& arguments);
 int run_calibrate(const Arguments& arguments);
 int run_doctor(const Arguments& arguments);

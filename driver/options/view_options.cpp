@@ -13,7 +13,7 @@ void add_format_option(CLI::App& app, ViewTexts& texts, const std::string& forms
   app.add_option("--format", texts.format, "Form: " + forms + " [text]")->type_name("FORMAT");
 }
 
-void add_view_options(CLI::App& app, ViewTexts& texts, std::string& sysroot, int& verbosity) {
+void add_sysroot_option(CLI::App& app, std::string& sysroot) {
   const auto is_directory = [](const std::string& path) {
     std::error_code error;
     return path.empty() || std::filesystem::is_directory(path, error) ? std::string()
@@ -22,10 +22,18 @@ void add_view_options(CLI::App& app, ViewTexts& texts, std::string& sysroot, int
   app.add_option("--sysroot", sysroot, "Directory to search first for program files and debug files")
       ->type_name("DIR")
       ->check(is_directory, "");
-  app.add_flag("--no-pager", texts.no_pager, "Do not page text on a terminal");
-  app.add_option("--color", texts.color, "Colours: auto, always, never [auto]")->type_name("WHEN");
+}
+
+void add_verbose_option(CLI::App& app, int& verbosity) {
   app.add_flag("-v,--verbose", verbosity, "Print progress details on standard error")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+void add_view_options(CLI::App& app, ViewTexts& texts, std::string& sysroot, int& verbosity) {
+  add_sysroot_option(app, sysroot);
+  app.add_flag("--no-pager", texts.no_pager, "Do not page text on a terminal");
+  app.add_option("--color", texts.color, "Colours: auto, always, never [auto]")->type_name("WHEN");
+  add_verbose_option(app, verbosity);
 }
 
 Result<attribution::MinCost> parse_min_cost(const std::string& text) {

@@ -32,6 +32,10 @@ struct ViewTexts {
 
 /// `forms`: the formats to list in the help.
 void add_format_option(CLI::App& app, ViewTexts& texts, const std::string& forms = "text, json, csv");
+/// --sysroot, which must be a directory.
+void add_sysroot_option(CLI::App& app, std::string& sysroot);
+/// -v, once or more.
+void add_verbose_option(CLI::App& app, int& verbosity);
 /// --sysroot, --no-pager, --color, --verbose.
 void add_view_options(CLI::App& app, ViewTexts& texts, std::string& sysroot, int& verbosity);
 

@@ -16,6 +16,7 @@
 #include "driver/json/report.h"
 #include "driver/options/calibrate_options.h"
 #include "driver/options/diff_options.h"
+#include "driver/options/export_options.h"
 #include "driver/options/import_options.h"
 #include "driver/options/record_options.h"
 #include "driver/options/report_options.h"
@@ -58,6 +59,7 @@ void expect_in_manual(const std::string& page, const std::string& help) {
 TEST(Manual, HasEveryOptionOfTheHelp) {
   expect_in_manual("crosstalk-record.1", parse_record({"--help"})->text);
   expect_in_manual("crosstalk-report.1", parse_report({"--help"})->text);
+  expect_in_manual("crosstalk-export.1", parse_export({"--help"})->text);
   expect_in_manual("crosstalk-import.1", parse_import({"--help"})->text);
   expect_in_manual("crosstalk-doctor.1", parse_doctor({"--help"})->text);
   expect_in_manual("crosstalk-diff.1", parse_diff({"--help"})->text);
@@ -67,6 +69,7 @@ TEST(Manual, HasEveryOptionOfTheHelp) {
 
 TEST(Manual, HasNoOptionThatTheHelpLacks) {
   const std::map<std::string, std::string> pages = {{"crosstalk-record.1", parse_record({"--help"})->text},
+                                                    {"crosstalk-export.1", parse_export({"--help"})->text},
                                                     {"crosstalk-report.1", parse_report({"--help"})->text},
                                                     {"crosstalk-doctor.1", parse_doctor({"--help"})->text},
                                                     {"crosstalk-diff.1", parse_diff({"--help"})->text},
