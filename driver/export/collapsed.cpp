@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver/export/collapsed.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <iterator>
 #include <map>
 #include <vector>
 
@@ -40,9 +40,8 @@ class Collapser {
   }
   void add(std::uint32_t thread, const std::vector<std::uint32_t>& places, double amount) {
     std::string line = view_.by_thread && thread < analysis_.threads.size() ? root_of(thread) : std::string();
-    for (auto place = places.rbegin(); place != places.rend(); ++place) {
-      line += (line.empty() ? "" : ";") + texts_[*place];
-    }
+    std::for_each(places.rbegin(), places.rend(),
+                  [&](std::uint32_t place) { line += (line.empty() ? "" : ";") + texts_[place]; });
     counts_[line] += amount;
   }
   [[nodiscard]] std::string finish() const {

@@ -43,19 +43,20 @@ class Case(harness.Case):
     def check_sums(self, exported, report):
         self.assertEqual(exported.types[:2], [("samples", "count"), ("cpu", "nanoseconds")])
         self.assertEqual(exported.default_type, "cpu")
-        cpu_s = exported.sum("cpu") / NS
-        self.assertAlmostEqual(cpu_s, report["cpu_s"], delta=0.01 * report["cpu_s"])
+        delta = 0.01 * report["cpu_s"] + 0.01  # samples of threads of some milliseconds stand for more than their time
+        self.assertAlmostEqual(exported.sum("cpu") / NS, report["cpu_s"], delta=delta)
         self.assertEqual(exported.sum("samples"), report["sampling"]["samples"])
         for thread in report["threads"]:
             of_thread = exported.sum("cpu", lambda sample: sample.labels["tid"] == str(thread["tid"])) / NS
-            self.assertAlmostEqual(of_thread, thread["cpu_s"] or 0.0, delta=0.01 * report["cpu_s"])
+            self.assertAlmostEqual(of_thread, thread["cpu_s"] or 0.0, delta=delta)
 
     def check_functions(self, exported, report):
         """The machine code's function of the innermost user code, as the report counts time."""
         times = collections.Counter()
         for sample in exported.samples:
             user = next(location for location in sample.locations if not location.lines[0].function.endswith(KERNEL))
-            times[user.lines[-1].function] += sample.values["cpu"] / NS
+            if user.mapping is None or user.mapping["file"] != harness.COLLECTOR:  # which has no rows
+                times[user.lines[-1].function] += sample.values["cpu"] / NS
         theirs = collections.Counter()
         for function in report["functions"]:
             theirs[function["function"]] += function["self_s"]
@@ -107,7 +108,7 @@ class Computing(Case):
         self.assertAlmostEqual(exported.duration_ns / NS, report["duration_s"], delta=1e-6)
         self.assertEqual(exported.period, 4_000_000)
         self.assertIn(report["command"], exported.comments[0])
-        self.assertIn("source clock", exported.comments[1])
+        self.assertIn(f"source {report['sampling']['source']}, method ", exported.comments[1])
 
     def test_samples_without_a_stack_take_the_callers_of_others(self):
         exported, alone = self.export(self.profile), self.export(self.profile, "--own-stacks")

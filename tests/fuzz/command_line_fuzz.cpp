@@ -11,6 +11,7 @@
 #include "driver/files/output_file.h"
 #include "driver/options/command_line.h"
 #include "driver/options/diff_options.h"
+#include "driver/options/export_options.h"
 #include "driver/options/import_options.h"
 #include "driver/options/record_options.h"
 #include "driver/options/report_options.h"
@@ -53,6 +54,9 @@ void parse_all(const Arguments& arguments) {
   if (const auto diff = parse_diff(arguments); diff && diff->request) {
     require(!diff->request->before.empty() && !diff->request->after.empty());
     require(diff->request->comparison.run_to_run >= 0 && diff->request->comparison.run_to_run <= 1);
+  }
+  if (const auto exported = parse_export(arguments); exported && exported->request) {
+    require(!exported->request->output.empty());
   }
   static_cast<void>(parse_doctor(arguments));
   if (const auto import = parse_import(arguments); import && import->request) {
