@@ -8,6 +8,7 @@
 #include <cstring>
 #include <utility>
 
+#include "collectors/observer/identity.h"
 #include "collectors/observer/kernel_events.h"
 #include "collectors/observer/session.h"
 
@@ -32,9 +33,14 @@ Result<std::unique_ptr<Observer>> Observer::attach(const Assignment& assignment,
     return fail(ErrorCode::system, std::string("cannot make an event descriptor: ") + std::strerror(errno));
   }
   raise_descriptor_limit();
-  auto session = std::make_unique<Session>(std::move(*access), assignment.registers, assignment.children,
-                                           assignment.memory, assignment.counters);
-  if (Result<void> begun = session->begin(assignment.pids); !begun) {
+  auto session = std::make_unique<Session>(std::move(*access), assignment.registers,
+                                           Selection{assignment.children, assignment.owner}, assignment.memory,
+                                           assignment.counters);
+  Result<void> begun = session->begin(assignment.pids);
+  for (std::size_t i = 0; begun && i < assignment.pidfds.size(); ++i) {
+    begun = check_pidfd(assignment.pids.at(i), assignment.pidfds[i]);
+  }
+  if (!begun) {
     return tl::unexpected<Error>(begun.error());
   }
   return std::unique_ptr<Observer>(new Observer(std::move(session), std::move(stop), std::move(ended)));

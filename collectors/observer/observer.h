@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -29,6 +30,8 @@ struct Assignment {
   std::uint32_t registers = 0;                     // debug registers that a thread may have
   std::vector<collectors::MemoryEvent> memory;     // events that sample accesses, beside the clocks
   std::vector<collectors::CounterGroup> counters;  // hardware counters that are read of each thread
+  std::optional<uid_t> owner;                      // only processes that belong to this user (check_owner())
+  std::vector<int> pidfds;                         // one of each of `pids`, which must live once attached; or none
 };
 
 /// While it lives, and until it is stopped, a thread of this process watches the targets and writes its observations

@@ -35,13 +35,13 @@ WatchSettings settings_of(const profile::SessionConfig& config, std::uint32_t re
 
 }  // namespace
 
-Session::Session(ArenaAccess arena, std::uint32_t registers, bool children, const MemoryEvents& memory,
+Session::Session(ArenaAccess arena, std::uint32_t registers, const Selection& selection, const MemoryEvents& memory,
                  CounterGroups counters)
     : thread_events_(those_of(memory, false)),
       processor_events_(those_of(memory, true)),
       counters_(std::move(counters)),
       random_(random_state(arena.header().config.seed != 0 ? arena.header().config.seed : monotonic_ns(), 0)),
-      targets_(std::move(arena), children, thread_events_),
+      targets_(std::move(arena), selection, thread_events_),
       finder_(std::make_unique<in_target::AccessFinder>()),
       watches_(*this, budget_, settings_of(targets_.arena().config, registers)),
       sampling_(targets_, *finder_, budget_, watches_),
@@ -238,12 +238,31 @@ void Session::part(WatchedThread& thread) {
   thread.process->part(thread, true);
 }
 
-void Session::begin_anew(Target& process) {
+/// The process's threads are parted with next.
+void Session::let_go(const Target& process) {
   for (const auto& thread : process.threads()) {
     close_events(*thread);
     watches_.leave(*thread);
   }
+}
+
+/// The new program is checked before anything of it is read, and once more when its events are open: from then on,
+/// another exec is reported.
+void Session::begin_anew(Target& process) {
+  let_go(process);
+  process.part_all();
+  if (targets_.leave_if_stranger(process)) {
+    return;
+  }
   process.begin_anew();
+  leave_if_stranger(process);
+}
+
+void Session::leave_if_stranger(Target& process) {
+  if (!process.is_left() && targets_.is_stranger(process)) {
+    let_go(process);
+    (void)targets_.leave_if_stranger(process);
+  }
 }
 
 /// The observer's own CPU time since this was called last.
@@ -304,12 +323,21 @@ void Session::keep_pace(std::uint64_t now_ns) {
   }
 }
 
+/// An exec during the rest was not reported, so the process's user is checked as at the attachment.
 bool Session::rouse(WatchedThread& thread, std::uint64_t now_ns) {
+  if (targets_.is_stranger(*thread.process)) {
+    return false;
+  }
   thread.turn_ns = now_ns + static_cast<std::uint64_t>(thread.part * cycle_ns);
   thread.process->expect_new_maps();  // mappings made meanwhile were not reported
   const std::uint64_t cpu_ns = cpu_time_of(thread.process->pid(), thread.tid);
   thread.share.begin_window(static_cast<double>(cpu_ns - std::min(thread.life_before_ns, cpu_ns)));
-  return Target::rouse(thread);
+  const bool roused = Target::rouse(thread);
+  if (roused && targets_.is_stranger(*thread.process)) {
+    Target::rest(thread);
+    return false;
+  }
+  return roused;
 }
 
 /// Takes the last samples of the thread's clock, which is closed next.
@@ -412,6 +440,9 @@ void Session::review_thread(WatchedThread& thread, double passed_ns) {
 /// Runs once a second, and more often at first: finds threads that were not reported, and sets how often threads are
 /// sampled.
 void Session::review(std::uint64_t now_ns) {
+  for (const auto& process : targets_.processes()) {
+    leave_if_stranger(*process);  // it may have another user than before, though no exec of it was reported
+  }
   targets_.meet_all();
   const std::size_t threads = targets_.thread_count();
   const std::uint64_t pause_ns = reviewed_ns_ != begin_ns_ ? second : next_review_ns;

@@ -34,10 +34,10 @@ namespace crosstalk::observer {
 /// Used by one thread, whose CPU time is charged to the budget.
 class Session final : private WatchWorld {
  public:
-  /// `registers`: debug registers that a thread can have. `children`: with the processes that the watched ones start.
+  /// `registers`: debug registers that a thread can have. `selection`: which processes are watched.
   /// `memory`: events that sample accesses, beside the clocks.
   /// `counters`: groups of hardware counters that are read of each thread.
-  Session(ArenaAccess arena, std::uint32_t registers, bool children, const MemoryEvents& memory,
+  Session(ArenaAccess arena, std::uint32_t registers, const Selection& selection, const MemoryEvents& memory,
           CounterGroups counters = {});
 
   [[nodiscard]] Result<void> begin(const std::vector<pid_t>& pids);
@@ -87,6 +87,8 @@ class Session final : private WatchWorld {
   void begin_on_processors();
   void keep_pace(std::uint64_t now_ns);
   void begin_anew(Target& process);
+  void leave_if_stranger(Target& process);
+  void let_go(const Target& process);
   void part(WatchedThread& thread);
   void account_memory(WatchedThread& thread);
   void close_events(WatchedThread& thread);

@@ -221,7 +221,7 @@ Result<std::unique_ptr<WatchedThread>> Target::make_thread(pid_t tid) {
 }
 
 Result<void> Target::meet(pid_t tid) {
-  if (watched(tid)) {
+  if (left_ || watched(tid)) {
     return {};
   }
   Result<std::unique_ptr<WatchedThread>> thread = make_thread(tid);
@@ -383,6 +383,11 @@ void Target::part_all() {
   while (!threads_.empty()) {
     part(*threads_.back(), false);
   }
+}
+
+void Target::leave() {
+  part_all();
+  left_ = true;
 }
 
 void Target::begin_anew() {

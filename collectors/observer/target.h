@@ -48,6 +48,9 @@ class Target {
   /// has ended.
   void part(const WatchedThread& thread, bool exited);
   void part_all();
+  /// Stops watching the process for good.
+  void leave();
+  [[nodiscard]] bool is_left() const { return left_; }
   /// Closes its events and rings, and opens them again. False: the thread is gone, or no event can be opened.
   static void rest(WatchedThread& thread);
   static bool rouse(WatchedThread& thread);
@@ -129,6 +132,7 @@ class Target {
   std::vector<Mapping> recorded_;    // of shared memory
   WatchedThreads threads_;
   bool with_kernel_ = false;
+  bool left_ = false;
   bool announced_ = false;  // this program of the process has written its start
   std::uint64_t period_ns_;
   std::uint64_t begun_ = 0;  // threads

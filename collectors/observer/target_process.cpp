@@ -125,11 +125,11 @@ Rights rights_of(const std::string& status) {
   return {number(field(status, "Uid")), capabilities("CapPrm"), (capabilities("CapEff") >> cap_sys_ptrace & 1U) != 0};
 }
 
-/// True if root owns /proc/PID, because the process has made itself unreadable, or executes a file that its user may
-/// not read.
+/// True if root owns the process's files in /proc, because it has made itself unreadable, or executes a file that its
+/// user may not read. The folder itself is always its user's.
 bool forbids_itself(pid_t pid, const Rights& target) {
   struct stat facts {};
-  return ::stat(folder_of(pid).c_str(), &facts) == 0 && facts.st_uid != target.user;
+  return ::stat((folder_of(pid) + "/status").c_str(), &facts) == 0 && facts.st_uid != target.user;
 }
 
 std::string why_unreadable(pid_t pid) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "collectors/observer/identity.h"
 
 namespace crosstalk::observer {
 namespace {
@@ -15,9 +16,9 @@ constexpr std::size_t most_named = 1000;
 
 }  // namespace
 
-Targets::Targets(ArenaAccess arena, bool children, const MemoryEvents& memory)
+Targets::Targets(ArenaAccess arena, const Selection& selection, const MemoryEvents& memory)
     : arena_(std::move(arena)),
-      children_(children),
+      selection_(selection),
       memory_(memory),
       period_ns_(arena_.header().config.period_ns),
       shared_board_(std::make_unique<watch_policy::Board>()) {
@@ -31,14 +32,28 @@ Result<void> Targets::begin(const std::vector<pid_t>& pids) {
                   "process " + std::to_string(pid) + ": " + added.error().message);
     }
   }
-  for (int look = 0; look < most_looks_for_children && children_ && meet_children(); ++look) {
+  for (int look = 0; look < most_looks_for_children && selection_.children && meet_children(); ++look) {
   }
   return {};
 }
 
+Result<void> Targets::check(pid_t pid) const {
+  return selection_.owner ? check_owner(pid, *selection_.owner) : Result<void>();
+}
+
+/// Checks the owner before anything of the process is read, and once more when its events are open: from then on, an
+/// exec is reported.
 Result<void> Targets::add(pid_t pid, pid_t parent) {
+  if (Result<void> owned = check(pid); !owned) {
+    return owned;
+  }
   auto target = std::make_unique<Target>(TargetIdentity{pid, parent, begun_++}, arena_, period_ns_, memory_);
-  if (Result<void> begun = target->begin(); !begun) {
+  Result<void> begun = target->begin();
+  if (begun) {
+    begun = check(pid);
+  }
+  if (!begun) {
+    target->part_all();
     return begun;
   }
   processes_.push_back(std::move(target));
@@ -50,16 +65,37 @@ void Targets::add_child(pid_t pid, pid_t parent) {
   if (added) {
     return;
   }
-  passed_over_.insert(pid);
   if (added.error().code == ErrorCode::not_found) {
+    passed_over_.insert(pid);
     ++retired_.brief_processes;
   } else {
-    ++retired_.refused_processes;
-    retired_.process_refusal = added.error().message;
-    if (refused_.size() < most_named) {
-      refused_.push_back({pid, parent, monotonic_ns(), process_facts(pid), added.error().message});
-    }
+    pass_over(pid, parent, added.error().message);
   }
+}
+
+/// Notes a process that is there and not watched.
+void Targets::pass_over(pid_t pid, pid_t parent, const std::string& why) {
+  passed_over_.insert(pid);
+  ++retired_.refused_processes;
+  retired_.process_refusal = why;
+  if (refused_.size() < most_named) {
+    refused_.push_back({pid, parent, monotonic_ns(), process_facts(pid), why});
+  }
+}
+
+bool Targets::is_stranger(const Target& process) const {
+  const Result<void> owned = check(process.pid());
+  return !owned && owned.error().code != ErrorCode::not_found;
+}
+
+bool Targets::leave_if_stranger(Target& process) {
+  const Result<void> owned = check(process.pid());
+  if (owned || owned.error().code == ErrorCode::not_found) {
+    return false;
+  }
+  process.leave();
+  pass_over(process.pid(), process_facts(process.pid()).parent, owned.error().message);
+  return true;
 }
 
 /// Returns true if there were any.
@@ -81,7 +117,7 @@ bool Targets::meet_children() {
 void Targets::meet(pid_t pid, pid_t tid, pid_t parent) {
   if (Target* const process = process_of(pid)) {
     (void)process->meet(tid);  // it may be gone by now, which is counted
-  } else if (children_ && process_of(parent) != nullptr) {
+  } else if (selection_.children && process_of(parent) != nullptr) {
     add_child(pid, parent);
   }
 }
@@ -90,14 +126,14 @@ void Targets::meet_all() {
   for (const auto& process : processes_) {
     process->meet_all();
   }
-  if (children_) {
+  if (selection_.children) {
     (void)meet_children();
   }
 }
 
 void Targets::retire() {
   std::erase_if(processes_, [this](const std::unique_ptr<Target>& process) {
-    const bool over = process->threads().empty() && process->has_ended();
+    const bool over = process->threads().empty() && (process->is_left() || process->has_ended());
     if (over) {
       add_to(retired_, *process);
     }

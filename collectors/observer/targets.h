@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -39,12 +40,17 @@ struct PassedOver {
   std::string why;
 };
 
+/// The processes that are watched.
+struct Selection {
+  bool children = false;       // those that they start, too
+  std::optional<uid_t> owner;  // only those that belong to this user
+};
+
 /// Not thread-safe.
 class Targets {
  public:
-  /// `children`: the processes that they start are watched, too. `memory`, which outlives this: events that sample the
-  /// accesses of each thread.
-  Targets(ArenaAccess arena, bool children, const MemoryEvents& memory);
+  /// `memory`, which outlives this: events that sample the accesses of each thread.
+  Targets(ArenaAccess arena, const Selection& selection, const MemoryEvents& memory);
 
   /// Begins to watch these processes. Fails if one of them cannot be watched, in one line that names it.
   [[nodiscard]] Result<void> begin(const std::vector<pid_t>& pids);
@@ -52,7 +58,11 @@ class Targets {
   void meet(pid_t pid, pid_t tid, pid_t parent);
   /// Begins to watch existing threads, and if wanted children, that are not yet watched.
   void meet_all();
-  /// Drops processes that have ended and have no watched threads left.
+  /// True if the process belongs to a user whose processes are not watched.
+  [[nodiscard]] bool is_stranger(const Target& process) const;
+  /// Parts with a process that is a stranger now, for good. True if it is one.
+  [[nodiscard]] bool leave_if_stranger(Target& process);
+  /// Drops processes that have ended, or were left, and have no watched threads.
   void retire();
   void part_all();
 
@@ -84,12 +94,14 @@ class Targets {
 
  private:
   [[nodiscard]] Result<void> add(pid_t pid, pid_t parent);
+  [[nodiscard]] Result<void> check(pid_t pid) const;
   void add_child(pid_t pid, pid_t parent);
+  void pass_over(pid_t pid, pid_t parent, const std::string& why);
   bool meet_children();
   static void add_to(Unwatched& sum, const Target& target);
 
   ArenaAccess arena_;
-  bool children_;
+  Selection selection_;
   const MemoryEvents& memory_;
   Processes processes_;
   std::uint32_t begun_ = 0;  // processes

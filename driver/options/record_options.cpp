@@ -55,7 +55,7 @@ std::string name_of(const std::array<std::pair<std::string_view, Value>, size>& 
 /// Option values as text, before they are checked.
 struct RecordTexts {
   std::string source = "auto", method = "auto", partner = "auto", period = "4ms", counters = "auto";
-  std::optional<std::string> pids, switch_output;
+  std::optional<std::string> pids, pidfds, owner, switch_output;
   std::optional<std::size_t> switch_most;
   std::optional<double> seconds, delay;  // of --duration, --delay
   std::vector<std::string> events;
@@ -90,6 +90,10 @@ void add_outside_options(CLI::App& app, RecordRequest& request, RecordTexts& tex
   app.add_flag("--observer", request.observer, "Observe the command from outside; preload nothing into it");
   app.add_flag("--inject", texts.inject,
                "With -p: load the collector into the process, for names of heap blocks and lookahead");
+  app.add_option("--pidfd", texts.pidfds, "For services, with -p: pidfds of the processes, which must still run then")
+      ->type_name("FD[,FD...]");
+  app.add_option("--owner", texts.owner, "For services, with -p: observe only processes that belong to this user")
+      ->type_name("UID");
   app.add_option("--duration", texts.seconds, "With -p: detach after S seconds [when they end]")->type_name("S");
 }
 
@@ -238,32 +242,35 @@ Result<void> judge_switches(const RecordTexts& texts, RecordRequest& request) {
   return {};
 }
 
-Result<pid_t> parse_pid(std::string_view text) {
-  pid_t pid = 0;
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), pid);
-  if (error != std::errc() || rest != text.data() + text.size() || pid <= 0) {
-    return fail(ErrorCode::invalid_argument,
-                "-p: '" + std::string(text) + "' is no process id; give a number above 0, or several with commas");
-  }
-  return pid;
+/// Returns a whole number of at least `least`; nullopt: it is none.
+template <class Number>
+std::optional<Number> number_in(std::string_view text, Number least) {
+  Number number = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool whole = error == std::errc() && rest == text.data() + text.size() && number >= least;
+  return whole ? std::optional(number) : std::nullopt;
 }
 
-Result<std::vector<pid_t>> parse_pids(std::string_view text) {
-  std::vector<pid_t> pids;
+/// Returns different numbers that are separated by commas. `option` and `what` are for the error.
+Result<std::vector<int>> numbers_in(std::string_view text, int least, const std::string& option,
+                                    const std::string& what) {
+  std::vector<int> numbers;
   for (bool more = true; more;) {
     const std::size_t comma = text.find(',');
-    const Result<pid_t> pid = parse_pid(text.substr(0, comma));
-    if (!pid) {
-      return tl::unexpected<Error>(pid.error());
+    const std::string word(text.substr(0, comma));
+    const std::optional<int> number = number_in(word, least);
+    if (!number) {
+      return fail(ErrorCode::invalid_argument, option + ": '" + word + "' is no " + what + "; give a number " +
+                                                   (least > 0 ? "above 0" : "from 0 on") + ", or several with commas");
     }
-    if (std::find(pids.begin(), pids.end(), *pid) != pids.end()) {
-      return fail(ErrorCode::invalid_argument, "-p: process " + std::to_string(*pid) + " is named twice");
+    if (std::find(numbers.begin(), numbers.end(), *number) != numbers.end()) {
+      return fail(ErrorCode::invalid_argument, option + ": " + word + " is named twice");
     }
-    pids.push_back(*pid);
+    numbers.push_back(*number);
     more = comma != std::string_view::npos;
     text.remove_prefix(more ? comma + 1 : text.size());
   }
-  return pids;
+  return numbers;
 }
 
 /// Converts seconds to ns; absent is 0.
@@ -316,6 +323,30 @@ Result<void> judge_injection(const RecordTexts& texts, RecordRequest& request) {
   return {};
 }
 
+/// Takes the options with which a service proves whose processes it attaches to.
+Result<void> judge_identity(const RecordTexts& texts, RecordRequest& request) {
+  if (texts.pidfds) {
+    auto pidfds = numbers_in(*texts.pidfds, 0, "--pidfd", "descriptor");
+    if (!pidfds) {
+      return tl::unexpected<Error>(pidfds.error());
+    }
+    if (pidfds->size() != request.pids.size()) {
+      return fail(ErrorCode::invalid_argument, "--pidfd: there are " + std::to_string(pidfds->size()) +
+                                                   " descriptors and " + std::to_string(request.pids.size()) +
+                                                   " processes; give one for each of -p, in the same order");
+    }
+    request.pidfds = std::move(*pidfds);
+  }
+  if (texts.owner) {
+    request.owner = number_in<uid_t>(*texts.owner, 0);
+    if (!request.owner) {
+      return fail(ErrorCode::invalid_argument,
+                  "--owner: '" + *texts.owner + "' is no user id; give a number from 0 on");
+    }
+  }
+  return {};
+}
+
 /// Checks the options for attaching.
 Result<void> judge_attachment(const RecordTexts& texts, RecordRequest& request) {
   if (texts.children && texts.no_children) {
@@ -325,10 +356,16 @@ Result<void> judge_attachment(const RecordTexts& texts, RecordRequest& request) 
     return fail(ErrorCode::invalid_argument,
                 "--inject goes with -p: a command that is launched has the collector in it");
   }
+  if ((texts.pidfds || texts.owner) && (texts.inject || !texts.pids)) {
+    const std::string option = texts.pidfds ? "--pidfd" : "--owner";
+    return fail(ErrorCode::invalid_argument,
+                option + (texts.inject ? ": it is for what is watched from outside; leave it out, or --inject"
+                                       : " goes with -p: a command that is launched is the recorder's own"));
+  }
   if (auto judged = judge_times(texts, request); !judged || !texts.pids) {
     return judged;
   }
-  auto pids = parse_pids(*texts.pids);
+  auto pids = numbers_in(*texts.pids, 1, "-p", "process id");
   if (!pids) {
     return tl::unexpected<Error>(pids.error());
   }
@@ -341,6 +378,9 @@ Result<void> judge_attachment(const RecordTexts& texts, RecordRequest& request) 
   }
   request.pids = std::move(*pids);
   request.attach_children = texts.children;
+  if (auto judged = judge_identity(texts, request); !judged) {
+    return judged;
+  }
   return judge_injection(texts, request);
 }
 

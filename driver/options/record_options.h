@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,8 @@ struct RecordRequest {
   std::uint64_t delay_ns = 0;              // before anything is observed
   std::vector<pid_t> pids;                 // of -p: the processes to attach to
   bool attach_children = false;            // with those that they start
+  std::optional<uid_t> owner;              // of --owner: only processes that belong to this user
+  std::vector<int> pidfds;                 // of --pidfd: one of each of `pids`, or none
   bool inject = false;                     // the collector is brought into the one process
   std::uint64_t duration_ns = 0;           // of the attachment; 0: until the processes end
   profile::SessionConfig config;           // the user's choices, else defaults

@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <utility>
 
+#include "collectors/observer/identity.h"
 #include "collectors/observer/observer.h"
 #include "collectors/observer/target_process.h"
 #include "collectors/observer/targets.h"
@@ -78,6 +80,20 @@ daemon::Attachment attachment_of(observer::Assignment assignment) {
   return attachment;
 }
 
+/// Checks the process before anything of it is read; the attachment does so again.
+Result<void> check_identity(const RecordRequest& request, std::size_t index) {
+  const pid_t pid = request.pids[index];
+  if (!request.pidfds.empty()) {
+    if (Result<void> same = observer::check_pidfd(pid, request.pidfds.at(index)); !same) {
+      return same;
+    }
+  }
+  const Result<void> owned = request.owner ? observer::check_owner(pid, *request.owner) : Result<void>();
+  return owned || owned.error().code == ErrorCode::not_found  // which is told better without a user
+             ? Result<void>()
+             : fail(owned.error().code, "-p " + std::to_string(pid) + ": " + owned.error().message);
+}
+
 }  // namespace
 
 std::string command_of(pid_t pid) {
@@ -89,14 +105,18 @@ std::string command_of(pid_t pid) {
 }
 
 Result<AttachedTarget> attach_to(const RecordRequest& request, const OutsideMeans& means) {
-  for (const pid_t pid : request.pids) {
-    if (auto watchable = observer::check_process(pid); !watchable) {
+  for (std::size_t i = 0; i < request.pids.size(); ++i) {
+    Result<void> watchable = check_identity(request, i);
+    if (watchable) {
+      watchable = observer::check_process(request.pids[i]);
+    }
+    if (!watchable) {
       return tl::unexpected<Error>(watchable.error());
     }
   }
   AttachedTarget target;
-  target.attachment =
-      attachment_of({request.pids, request.attach_children, means.registers, means.memory, means.counters});
+  target.attachment = attachment_of({request.pids, request.attach_children, means.registers, means.memory,
+                                     means.counters, request.owner, request.pidfds});
   target.attachment.duration_ns = request.duration_ns;
   target.command = commands_of(request.pids);
   target.warnings.push_back({"watched_from_outside", watched_from_outside(request)});
@@ -107,7 +127,8 @@ WatchedCommand watch_command(const RecordRequest& request, const std::string& wh
   const bool children = request.config.follow_children != 0;
   WatchedCommand command;
   command.attachment = [children, means, delay_ns = request.delay_ns](pid_t pid) {
-    daemon::Attachment attachment = attachment_of({{pid}, children, means.registers, means.memory, means.counters});
+    daemon::Attachment attachment =
+        attachment_of({{pid}, children, means.registers, means.memory, means.counters, std::nullopt, {}});
     attachment.delay_ns = delay_ns;
     return attachment;
   };

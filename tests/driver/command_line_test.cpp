@@ -115,6 +115,26 @@ TEST(RecordCommandLine, ANewProfileMayBeginFromTimeToTime) {
   EXPECT_FALSE(parse_record({"--switch-output", "1s", "--switch-max-files", "-1", "a"}));
 }
 
+TEST(RecordCommandLine, AServiceNamesDescriptorsAndTheUser) {
+  EXPECT_FALSE(recorded({"-p", "1"}).owner);
+  const RecordRequest request = recorded({"-p", "10,11", "--pidfd", "5,0", "--owner", "4294967294"});
+  EXPECT_EQ(request.pidfds, (std::vector<int>{5, 0}));
+  EXPECT_EQ(request.owner, 4294967294U);
+  EXPECT_EQ(recorded({"-p", "1", "--owner", "0"}).owner, 0U);
+  EXPECT_NE(record_error({"-p", "1,2", "--pidfd", "5"}).find("1 descriptors and 2 processes"), std::string::npos);
+  EXPECT_NE(record_error({"-p", "1,2", "--pidfd", "5,5"}).find("5 is named twice"), std::string::npos);
+  for (const char* const bad : {"", "-1", "x", "5,", "4294967296"}) {
+    EXPECT_NE(record_error({"-p", "1", "--pidfd", bad}).find("is no descriptor"), std::string::npos) << bad;
+  }
+  for (const char* const bad : {"", "-1", "root", "4294967296"}) {
+    EXPECT_NE(record_error({"-p", "1", "--owner", bad}).find("is no user id"), std::string::npos) << bad;
+  }
+  for (const auto& [option, value] : {std::pair{"--pidfd", "5"}, {"--owner", "0"}}) {
+    EXPECT_NE(record_error({option, value, "a"}).find(std::string(option) + " goes with -p"), std::string::npos);
+    EXPECT_NE(record_error({"-p", "1", "--inject", option, value}).find("or --inject"), std::string::npos);
+  }
+}
+
 TEST(RecordCommandLine, ACommandMayBeCalledLikeASubcommand) {
   EXPECT_EQ(recorded({"report", "record"}).command, (std::vector<std::string>{"report", "record"}));
 }

@@ -65,6 +65,19 @@ TEST(CounterRecords, bytes_that_can_not_be_a_record_are_refused) {
   EXPECT_FALSE(parse_counter_record(record(PERF_RECORD_LOST, {17})));
 }
 
+TEST(CounterTally, counts_since_another) {
+  const CounterTally before{10, 1, 2, 100, 50, 1, 0, "then"};
+  const CounterTally more = CounterTally{15, 1, 5, 160, 80, 2, 3, "now"}.since(before);
+  EXPECT_EQ(more.readings, 5U);
+  EXPECT_EQ(more.lost, 0U);
+  EXPECT_EQ(more.throttled, 3U);
+  EXPECT_EQ(more.enabled_ns, 60U);
+  EXPECT_EQ(more.running_ns, 30U);
+  EXPECT_EQ(more.without, 1U);
+  EXPECT_EQ(more.never, 3U);
+  EXPECT_EQ(more.refusal, "now");
+}
+
 TEST(CounterRemarks, say_what_was_missing_and_nothing_else) {
   EXPECT_TRUE(remarks_on({}).empty());
   CounterTally tally;

@@ -36,6 +36,20 @@ TEST(MeasuredSamples, WhatWasLeftOutIsCounted) {
             "processor could not tell, and 1 were in the kernel; they are left out");
 }
 
+TEST(MeasuredSamples, WhatWasToldIsNotToldAgainButWhatLastsIs) {
+  MeasuredSamples samples;
+  samples.count(Measured::in_kernel);
+  samples.lost = 5, samples.throttled = 2, samples.counting_part = 0.3, samples.without_counter = 1;
+  samples.watchdog = true;
+  samples.refusal = "it is busy";
+  const MeasuredSamples after = samples.of_what_lasts();
+  EXPECT_EQ(text_of(after, "samples_without_access"), "");
+  EXPECT_EQ(after.lost + after.throttled + after.without_counter, 0U);
+  EXPECT_EQ(after.counting_part, 1);
+  EXPECT_TRUE(after.watchdog);
+  EXPECT_EQ(after.refusal, "it is busy");
+}
+
 TEST(MeasuredSamples, ThrottlingMultiplexingAndLossesAreReported) {
   MeasuredSamples samples;
   samples.throttled = 2;

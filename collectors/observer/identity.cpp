@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectors/observer/identity.h"
+
+#include <poll.h>
+#include <sys/stat.h>
+
+#include <charconv>
+#include <string>
+
+#include "base/proc_fields.h"
+
+namespace crosstalk::observer {
+
+Result<void> check_owner(pid_t pid, uid_t owner) {
+  struct stat status {};  // the folder's owner is the effective user, whatever may be read
+  if (::stat(("/proc/" + std::to_string(pid) + "/status").c_str(), &status) != 0) {
+    return fail(ErrorCode::not_found, "it has ended");
+  }
+  if (status.st_uid == owner) {
+    return {};
+  }
+  return fail(ErrorCode::permission, "it belongs to user " + std::to_string(status.st_uid) + " and not to user " +
+                                         std::to_string(owner) + " (--owner)");
+}
+
+Result<void> check_pidfd(pid_t pid, int pidfd) {
+  const std::string facts = file_text("/proc/self/fdinfo/" + std::to_string(pidfd));
+  const std::string text(proc_field(facts, "Pid").value_or(""));
+  pid_t of = 0;
+  if (text.empty() || std::from_chars(text.data(), text.data() + text.size(), of).ec != std::errc()) {
+    return fail(ErrorCode::refused, "--pidfd: descriptor " + std::to_string(pidfd) + " is no pidfd");
+  }
+  pollfd ended{pidfd, POLLIN, 0};
+  if (::poll(&ended, 1, 0) != 0) {
+    return fail(ErrorCode::refused, "process " + std::to_string(pid) + " has ended meanwhile");
+  }
+  if (of != pid) {
+    return fail(ErrorCode::refused, "--pidfd: descriptor " + std::to_string(pidfd) + " is of process " +
+                                        std::to_string(of) + " and not of process " + std::to_string(pid));
+  }
+  return {};
+}
+
+}  // namespace crosstalk::observer
