@@ -2,6 +2,7 @@
 """Runs crosstalkd in a temporary folder, and speaks with it as a client does (docs/daemon.md)."""
 
 import array
+import contextlib
 import json
 import os
 import re
@@ -88,7 +89,11 @@ def is_alive(pid):
 
 
 def open_files(pid):
-    return sorted(os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd"))
+    files = []
+    for descriptor in os.listdir(f"/proc/{pid}/fd"):
+        with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+            files.append(os.readlink(f"/proc/{pid}/fd/{descriptor}"))
+    return files
 
 
 def cpu_seconds(pid):
@@ -190,6 +195,11 @@ class Case(harness.Case):
         self.addCleanup(process.kill)
         return process
 
+    def writes(self, folder):
+        """A recorder has a profile in this folder of the state open."""
+        path = os.path.join(self.state, folder)
+        return os.path.isdir(path) and any(name.endswith("-shm") for name in os.listdir(path))
+
     def sessions_left(self):
         try:
             return os.listdir(os.path.join(self.state, "sessions"))
@@ -205,7 +215,7 @@ class Case(harness.Case):
 
     def scrape(self):
         """The text of the metrics."""
-        address = re.search(r"metrics are at (\S+)", self.logged()).group(1)
+        address = harness.wait_until(lambda: re.search(r"metrics are at (\S+)", self.logged())).group(1)
         with urllib.request.urlopen(address, timeout=60) as answer:
             return answer.headers["Content-Type"], answer.read().decode()
 

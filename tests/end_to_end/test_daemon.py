@@ -115,10 +115,9 @@ class Records(daemon_harness.Case):
         target = self.process(workload("false_sharing"), "--seconds", "60")
         daemon = self.daemon(f'[[service]]\nname = "web"\ncommand = "{workload("false_sharing")}*"\ninterval = "1h"\n')
         client, _ = self.begin({**RECORD, "pids": [target.pid], "options": {"budget_percent": 1}})
-        wait_until(lambda: len(children_of(daemon.pid)) == 2)
+        wait_until(lambda: self.writes("services/web") and self.writes("sessions"))
         workers = children_of(daemon.pid)
-        wait_until(lambda: os.path.isdir(os.path.join(self.state, "services", "web")) and
-                   os.listdir(os.path.join(self.state, "services", "web")))
+        self.assertEqual(len(workers), 2)
         self.assertEqual(self.stop(daemon), 0, self.logged())
         self.assertFalse(any(map(is_alive, workers)))
         reply, descriptors = client.receive()
@@ -134,9 +133,9 @@ class Records(daemon_harness.Case):
         service = f'[[service]]\nname = "web"\ncommand = "{workload("false_sharing")}*"\ninterval = "1h"\n'
         daemon = self.daemon(service)
         self.begin({**RECORD, "pids": [target.pid]})
-        wait_until(lambda: len(children_of(daemon.pid)) == 2)
+        wait_until(lambda: self.writes("services/web") and self.writes("sessions"))
         workers = children_of(daemon.pid)
-        wait_until(lambda: len(self.sessions_left()) >= 3)  # it writes
+        self.assertEqual(len(workers), 2)
         daemon.send_signal(signal.SIGKILL)
         daemon.wait()
         wait_until(lambda: not any(map(is_alive, workers)))
@@ -146,7 +145,7 @@ class Records(daemon_harness.Case):
         self.assertTrue(self.report(profile)["complete"])
         daemon = self.daemon(service)
         self.assertEqual(self.sessions_left(), [])
-        wait_until(lambda: children_of(daemon.pid))
+        wait_until(lambda: self.writes("services/web"))
         self.assertEqual(self.stop(daemon), 0)
         self.assertEqual(len(self.profiles("web")), 2)
 
