@@ -2,24 +2,25 @@
 #include "collectors/observer/identity.h"
 
 #include <poll.h>
-#include <sys/stat.h>
 
 #include <charconv>
+#include <optional>
 #include <string>
 
 #include "base/proc_fields.h"
+#include "base/process_owner.h"
 
 namespace crosstalk::observer {
 
 Result<void> check_owner(pid_t pid, uid_t owner) {
-  struct stat status {};  // the folder's owner is the effective user, whatever may be read
-  if (::stat(("/proc/" + std::to_string(pid) + "/status").c_str(), &status) != 0) {
+  const std::optional<uid_t> user = process_owner(pid);
+  if (!user) {
     return fail(ErrorCode::not_found, "it has ended");
   }
-  if (status.st_uid == owner) {
+  if (*user == owner) {
     return {};
   }
-  return fail(ErrorCode::permission, "it belongs to user " + std::to_string(status.st_uid) + " and not to user " +
+  return fail(ErrorCode::permission, "it belongs to user " + std::to_string(*user) + " and not to user " +
                                          std::to_string(owner) + " (--owner)");
 }
 

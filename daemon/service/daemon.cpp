@@ -362,9 +362,9 @@ void Daemon::take_readings(std::uint64_t now_ns) {
 }
 
 /// Has finished profiles read. The last one of a service that leaves is its successor's to find, if there is one.
-void Daemon::read_finished(const std::vector<StoredProfile>& profiles) {
+void Daemon::read_finished(const std::vector<StoredProfile>& profiles, std::int64_t now_s) {
   const auto read = [&](WatchedService& service) {
-    for (StoredProfile& profile : service.take_finished(profiles)) {
+    for (StoredProfile& profile : service.take_finished(profiles, now_s)) {
       reader_.add(std::move(profile), service.settings().pprof);
     }
   };
@@ -384,10 +384,11 @@ void Daemon::look_after_profiles(std::uint64_t now_ns) {
     return;
   }
   housekeeping_due_ns_ = now_ns + housekeeping_period_ns;
-  std::vector<StoredProfile> profiles = store_.look();
-  read_finished(profiles);
+  const std::int64_t now_s = std::time(nullptr);
+  const std::vector<StoredProfile> profiles = store_.look();
+  read_finished(profiles, now_s);
   std::erase_if(leaving_, [](const WatchedService& service) { return !service.recording(); });
-  const auto removed = too_many(profiles, std::time(nullptr), configuration_.max_age_s, configuration_.max_bytes);
+  const auto removed = too_many(profiles, now_s, configuration_.max_age_s, configuration_.max_bytes);
   const std::set<std::string> paths(removed.begin(), removed.end());
   std::for_each(paths.begin(), paths.end(), remove_profile);
   figures_.profiles = profiles.size() - paths.size();

@@ -265,7 +265,11 @@ Result<Reply> parse_reply(std::string_view message) {
   if (auto finished = fields.finish(); !finished) {
     return fail(ErrorCode::corrupt, "the daemon's answer is damaged: " + finished.error().message);
   }
-  if (const Json* const content = fields.find("content")) {
+  if (*kind == Reply::Kind::status || *kind == Reply::Kind::profiles) {
+    const Json* const content = fields.find("content");
+    if (content == nullptr || !content->is_object()) {
+      return fail(ErrorCode::corrupt, "the daemon's answer is damaged: it has no content");
+    }
     reply.text = text_of(*content);
   }
   reply.session = session.value_or(0);

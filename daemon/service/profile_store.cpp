@@ -140,6 +140,11 @@ bool is_in_use(const std::string& path) {
   return file.valid() && ::fcntl(file.get(), F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
+bool is_left(const StoredProfile& profile, std::int64_t now_s) {
+  constexpr std::int64_t settled_s = 60;
+  return profile.has_log && now_s - profile.written_s > settled_s && !is_in_use(profile.path);
+}
+
 std::vector<StoredProfile> profiles_of(const std::string& state, const std::string& service) {
   const std::string folder = state + "/services/" + service;
   std::map<std::string, StoredProfile> by_name;
@@ -190,7 +195,7 @@ std::vector<StoredProfile> ProfileStore::look() {
 
 std::vector<std::string> too_many(const std::vector<StoredProfile>& profiles, std::int64_t now_s,
                                   std::uint64_t max_age_s, std::uint64_t max_bytes,
-                                  bool (*in_use)(const std::string& path)) {
+                                  bool (*left)(const StoredProfile&, std::int64_t now_s)) {
   std::vector<const StoredProfile*> oldest_first;
   std::uint64_t bytes = 0;
   for (const StoredProfile& profile : profiles) {
@@ -203,7 +208,7 @@ std::vector<std::string> too_many(const std::vector<StoredProfile>& profiles, st
   for (const StoredProfile* const profile : oldest_first) {
     // A clock that was put back makes profiles of the future, which are not old.
     const bool old = now_s > profile->written_s && static_cast<std::uint64_t>(now_s - profile->written_s) > max_age_s;
-    if ((old || bytes > max_bytes) && !(profile->has_log && in_use(profile->path))) {
+    if ((old || bytes > max_bytes) && (!profile->has_log || left(*profile, now_s))) {
       paths.push_back(profile->path);
       bytes -= profile->bytes;
     }

@@ -36,8 +36,11 @@ void clear_sessions(const std::string& state);
 [[nodiscard]] bool is_begun(const std::string& path);
 /// True if the profile is one file that nobody writes to.
 [[nodiscard]] bool is_whole(const std::string& path);
-/// True if a process has the profile open. A profile with a log that nobody has open was left by a killed recorder.
+/// True if a process has the profile open.
 [[nodiscard]] bool is_in_use(const std::string& path);
+/// True if a killed recorder has left the profile: it has a log, nobody has it open, and it was not written for a
+/// minute, so that nobody is about to open it. `now_s`: Unix time.
+[[nodiscard]] bool is_left(const StoredProfile& profile, std::int64_t now_s);
 
 /// Returns a service's profiles, oldest first by name.
 [[nodiscard]] std::vector<StoredProfile> profiles_of(const std::string& state, const std::string& service);
@@ -59,10 +62,10 @@ class ProfileStore {
 };
 
 /// Returns the paths of profiles to delete: older than `max_age_s`, or, oldest first, beyond `max_bytes`. Profiles with
-/// a log count, and stay if `in_use` says that a process has them open.
+/// a log count, and stay unless they are `left`.
 [[nodiscard]] std::vector<std::string> too_many(const std::vector<StoredProfile>& profiles, std::int64_t now_s,
                                                 std::uint64_t max_age_s, std::uint64_t max_bytes,
-                                                bool (*in_use)(const std::string& path) = is_in_use);
+                                                bool (*left)(const StoredProfile&, std::int64_t now_s) = is_left);
 
 /// Removes a profile and the files that belong to it.
 void remove_profile(const std::string& path);

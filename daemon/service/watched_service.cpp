@@ -4,6 +4,7 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
+#include <ctime>
 #include <utility>
 
 #include "daemon/service/messages.h"
@@ -41,7 +42,7 @@ std::vector<std::string> arguments_of(const ServiceSettings& settings, const std
 
 WatchedService::WatchedService(ServiceSettings settings, ServiceMeans means)
     : settings_(std::move(settings)), means_(std::move(means)) {
-  (void)take_finished(profiles_of(means_.state, settings_.name));  // an earlier daemon's
+  (void)take_finished(profiles_of(means_.state, settings_.name), std::time(nullptr));  // an earlier daemon's
 }
 
 BudgetShare WatchedService::share() const { return {pids_, settings_.budget, ancestors_, settings_.children}; }
@@ -168,7 +169,8 @@ void WatchedService::end(int status, std::uint64_t now_ns, std::vector<std::stri
   }
 }
 
-std::vector<StoredProfile> WatchedService::take_finished(const std::vector<StoredProfile>& profiles) {
+std::vector<StoredProfile> WatchedService::take_finished(const std::vector<StoredProfile>& profiles,
+                                                         std::int64_t now_s) {
   std::vector<StoredProfile> finished;
   std::vector<std::string> seen;
   for (const StoredProfile& profile : profiles) {
@@ -176,8 +178,7 @@ std::vector<StoredProfile> WatchedService::take_finished(const std::vector<Store
       continue;
     }
     if (!std::binary_search(seen_.begin(), seen_.end(), profile.name)) {
-      // One with a log that nobody writes to is a killed recorder's, and has what was written until then.
-      if (!is_begun(profile.path) || is_in_use(profile.path)) {
+      if (!is_whole(profile.path) && !is_left(profile, now_s)) {
         continue;
       }
       finished.push_back(profile);

@@ -42,8 +42,10 @@ class WatchedService {
   void look(const std::vector<Process>& all, std::uint64_t now_ns);
   /// Reads the recording's words, notices its end. Returns lines for the log.
   [[nodiscard]] std::vector<std::string> tend(std::uint64_t now_ns);
-  /// Returns those of `profiles` that are its own and were finished since the last call.
-  [[nodiscard]] std::vector<StoredProfile> take_finished(const std::vector<StoredProfile>& profiles);
+  /// Returns those of `profiles` that are its own and were finished since the last call, or left by a killed recorder.
+  /// `now_s`: Unix time.
+  [[nodiscard]] std::vector<StoredProfile> take_finished(const std::vector<StoredProfile>& profiles,
+                                                         std::int64_t now_s);
   /// Ends the recording. tend() goes on until recording() is false.
   void stop(std::uint64_t now_ns);
 

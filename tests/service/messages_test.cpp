@@ -201,6 +201,7 @@ TEST(Reply, ThatIsDamagedIsRefused) {
         std::string(R"({"reply":5})"), std::string(R"({"reply":"started","session":-1})"),
         std::string(R"({"reply":"started","session":"7"})"), std::string(R"({"reply":"ended","exit_status":256})"),
         std::string(R"({"reply":"started","budget":2})"), std::string(R"({"reply":"refused","message":5})"),
+        std::string(R"({"reply":"status"})"), std::string(R"({"reply":"profiles","content":5})"),
         R"({"reply":"status","content":)" + std::string(30'000, '[') + std::string(30'000, ']') + "}"}) {
     const auto reply = parse_reply(message);
     ASSERT_FALSE(reply) << message.substr(0, 100);

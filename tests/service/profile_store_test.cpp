@@ -29,39 +29,39 @@ StoredProfile profile(std::string name, std::uint64_t bytes, std::int64_t writte
   return {"s", name, "/" + name, bytes, written_s, has_log};
 }
 
-bool nobody(const std::string& /*path*/) { return false; }
-bool everybody(const std::string& /*path*/) { return true; }
+bool left(const StoredProfile& /*profile*/, std::int64_t /*now_s*/) { return true; }
+bool in_use(const StoredProfile& /*profile*/, std::int64_t /*now_s*/) { return false; }
 
 TEST(TooMany, AreThoseThatAreTooOld) {
   const std::vector<StoredProfile> profiles = {profile("a", 1, now - 8 * day), profile("b", 1, now - 7 * day),
                                                profile("c", 1, now - 7 * day - 1)};
-  EXPECT_THAT(too_many(profiles, now, 7 * day, 1000, nobody), ElementsAre("/a", "/c"));
-  EXPECT_THAT(too_many({}, now, 0, 0, nobody), IsEmpty());
+  EXPECT_THAT(too_many(profiles, now, 7 * day, 1000, left), ElementsAre("/a", "/c"));
+  EXPECT_THAT(too_many({}, now, 0, 0, left), IsEmpty());
 }
 
 TEST(TooMany, AreTheOldestBeyondTheSize) {
   const std::vector<StoredProfile> profiles = {profile("new", 40, now - 1), profile("old", 30, now - 3),
                                                profile("middle", 20, now - 2)};
-  EXPECT_THAT(too_many(profiles, now, day, 90, nobody), IsEmpty());
-  EXPECT_THAT(too_many(profiles, now, day, 89, nobody), ElementsAre("/old"));
-  EXPECT_THAT(too_many(profiles, now, day, 59, nobody), ElementsAre("/old", "/middle"));
-  EXPECT_THAT(too_many(profiles, now, day, 0, nobody), ElementsAre("/old", "/middle", "/new"));
+  EXPECT_THAT(too_many(profiles, now, day, 90, left), IsEmpty());
+  EXPECT_THAT(too_many(profiles, now, day, 89, left), ElementsAre("/old"));
+  EXPECT_THAT(too_many(profiles, now, day, 59, left), ElementsAre("/old", "/middle"));
+  EXPECT_THAT(too_many(profiles, now, day, 0, left), ElementsAre("/old", "/middle", "/new"));
 }
 
 TEST(TooMany, LeaveThoseInUseAndCountThem) {
   const std::vector<StoredProfile> profiles = {profile("written", 90, now - 9 * day, true), profile("old", 30, now - 3),
                                                profile("new", 5, now - 1)};
-  EXPECT_THAT(too_many(profiles, now, 7 * day, 100, everybody), ElementsAre("/old"));
+  EXPECT_THAT(too_many(profiles, now, 7 * day, 100, in_use), ElementsAre("/old"));
   // A killed recorder's has a log for ever.
-  EXPECT_THAT(too_many(profiles, now, 7 * day, 100, nobody), ElementsAre("/written"));
-  EXPECT_THAT(too_many({profile("a", 5, now - 9 * day)}, now, day, 100, everybody), ElementsAre("/a"));
+  EXPECT_THAT(too_many(profiles, now, 7 * day, 100, left), ElementsAre("/written"));
+  EXPECT_THAT(too_many({profile("a", 5, now - 9 * day)}, now, day, 100, in_use), ElementsAre("/a"));
 }
 
 TEST(TooMany, AClockThatWasPutBackMakesNothingOld) {
   const std::vector<StoredProfile> profiles = {profile("future", 10, now + 300 * day), profile("now", 10, now)};
-  EXPECT_THAT(too_many(profiles, now, 0, 100, nobody), IsEmpty());
-  EXPECT_THAT(too_many(profiles, now, 0, 15, nobody), ElementsAre("/now"));
-  EXPECT_THAT(too_many({profile("a", 10, 0)}, -5, 0, 100, nobody), IsEmpty());
+  EXPECT_THAT(too_many(profiles, now, 0, 100, left), IsEmpty());
+  EXPECT_THAT(too_many(profiles, now, 0, 15, left), ElementsAre("/now"));
+  EXPECT_THAT(too_many({profile("a", 10, 0)}, -5, 0, 100, left), IsEmpty());
 }
 
 class Store : public ::testing::Test {
@@ -194,6 +194,19 @@ TEST_F(Store, AProfileIsWholeOnceNobodyWritesIt) {
   }
   EXPECT_TRUE(is_whole(path));
   EXPECT_FALSE(is_begun(state()));  // a directory
+}
+
+TEST_F(Store, AProfileIsLeftOnceItsRecorderIsGone) {
+  write("services/a/a.db.1", 10);
+  write("services/a/a.db.1-wal", 0);
+  const StoredProfile written = profiles_of(state(), "a").at(0);
+  EXPECT_FALSE(is_left(written, written.written_s));  // somebody is about to open it
+  EXPECT_FALSE(is_left(written, written.written_s - 1000));
+  EXPECT_TRUE(is_left(written, written.written_s + 61));
+  const Connection connection(written.path);
+  EXPECT_FALSE(is_left(written, written.written_s + 1000));
+  write("services/a/a.db.2", 10);
+  EXPECT_FALSE(is_left(profiles_of(state(), "a").at(1), written.written_s + 1000));  // it has no log
 }
 
 TEST_F(Store, DirectoriesAreForThisUserAlone) {

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -97,9 +98,10 @@ class Watching : public ::testing::Test {
     std::filesystem::create_directories(std::filesystem::path(path).parent_path());
     std::ofstream(path) << std::string(bytes, 'x');
   }
-  std::vector<std::string> finished(WatchedService& service) const {
+  std::vector<std::string> finished(WatchedService& service, std::int64_t later_s = 0) const {
+    const auto profiles = ProfileStore(folder_.path("state")).look();
     std::vector<std::string> names;
-    for (const StoredProfile& profile : service.take_finished(ProfileStore(folder_.path("state")).look())) {
+    for (const StoredProfile& profile : service.take_finished(profiles, std::time(nullptr) + later_s)) {
       names.push_back(profile.name);
     }
     return names;
@@ -274,8 +276,10 @@ TEST_F(Watching, HandsOutEachFinishedProfileOnce) {
   write("web.db.2");
   write("web.db.2-wal");
   WatchedService web = service("exit 0");
-  // An earlier daemon's are not read again; its last one may be unfinished, or left by a killed recorder.
+  // An earlier daemon's are not read again, but the last one has not been read if its recorder was killed.
   EXPECT_THAT(finished(web), IsEmpty());
+  EXPECT_THAT(finished(web, 100), ElementsAre("web.db.2"));
+  EXPECT_THAT(finished(web, 100), IsEmpty());
   write("web.db.3");
   write("web.db.4", 0);  // just made
   write("other");
