@@ -20,9 +20,10 @@ struct Subcommand {
   int (*run)(const Arguments&);
 };
 
-constexpr std::array<Subcommand, 7> subcommands = {{
+constexpr std::array<Subcommand, 8> subcommands = {{
     {"record", "run a command, or attach to processes, and write a profile", run_record},
     {"report", "show a profile as text, JSON or CSV", run_report},
+    {"top", "watch live who communicates, in a terminal", run_top},
     {"import", "make a profile from a recording of perf", run_import},
     {"diff", "compare two profiles, before and after a change", run_diff},
     {"roofline", "compare loops with the limits of the machine", run_roofline},
