@@ -22,6 +22,7 @@ namespace {
 constexpr std::uint64_t ms = 1'000'000;
 constexpr std::uint64_t second = 1000 * ms;
 
+constexpr std::uint64_t first_commit_ns = 600 * ms;
 constexpr int usual_timeout_ms = 50;
 constexpr int idle_timeout_ms = 100;
 constexpr int busy_timeout_ms = 5;
@@ -86,6 +87,9 @@ void Recorder::begin() {
   put_given();
   arena_.header().heartbeat_ns.store(now_ns_, std::memory_order_relaxed);
   commit(now_ns_);
+  if (options_->switch_ns != 0) {  // who reads its files may look at the beginning of the first one
+    due_.commit = now_ns_ + first_commit_ns;
+  }
 }
 
 RecordOutcome Recorder::run(Targets& targets, const SignalWatch& signals, SignalRelay& relay) {

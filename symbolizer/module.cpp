@@ -36,7 +36,7 @@ void Module::open() {
     return;
   }
   opened_ = true;
-  files_ = open_module(spec_, options_, servers_);
+  files_ = open_module(spec_, *options_, *servers_);
   const ElfFile* debug = files_.debug ? &*files_.debug : nullptr;
   symbols_ =
       std::make_unique<SymbolTable>(SymbolTable::Files{code(), debug, files_.embedded ? &*files_.embedded : nullptr});
@@ -47,7 +47,7 @@ void Module::open() {
     debug_info_ = DebugInfo::open(*code());
   }
   if (const auto wanted = debug_info_ ? debug_info_->wanted_supplement() : std::nullopt) {
-    if (auto file = open_supplement(wanted->name, wanted->build_id, debug != nullptr ? *debug : *code(), options_)) {
+    if (auto file = open_supplement(wanted->name, wanted->build_id, debug != nullptr ? *debug : *code(), *options_)) {
       debug_info_->supplement(std::move(*file));
     }
   }
@@ -97,12 +97,12 @@ std::optional<Module::Function> Module::function_of_unsized_symbol(std::uint64_t
 }
 
 const CodeLocation& Module::locate(std::uint64_t address) {
+  asked_ = true;
   const auto found = locations_.find(address);
   if (found != locations_.end()) {
     return found->second;
   }
   open();
-  asked_ = true;
   return locations_.emplace(address, find_location(address)).first->second;
 }
 

@@ -25,7 +25,13 @@ class Module {
  public:
   /// Opens nothing before the first question. `options` and `servers` must outlive the module.
   Module(ModuleSpec spec, const Options& options, Debuginfod& servers)
-      : spec_(std::move(spec)), options_(options), servers_(servers) {}
+      : spec_(std::move(spec)), options_(&options), servers_(&servers) {}
+  /// Goes on with these instead. Nothing counts as requested yet.
+  void serve(const Options& options, Debuginfod& servers) {
+    options_ = &options;
+    servers_ = &servers;
+    asked_ = false;
+  }
 
   [[nodiscard]] const ModuleSpec& spec() const { return spec_; }
   [[nodiscard]] const CodeLocation& locate(std::uint64_t address);
@@ -54,7 +60,7 @@ class Module {
   /// requested.
   [[nodiscard]] std::optional<std::string> missing() const;
   /// True if the loaded file was requested and could not be found.
-  [[nodiscard]] bool has_no_file() const { return asked_ && !files_.code; }
+  [[nodiscard]] bool has_no_file() const { return opened_ && !files_.code; }
 
  private:
   struct Function {
@@ -84,8 +90,8 @@ class Module {
   [[nodiscard]] std::string split_remedy() const;
 
   ModuleSpec spec_;
-  const Options& options_;
-  Debuginfod& servers_;
+  const Options* options_;
+  Debuginfod* servers_;
   bool opened_ = false;
   bool asked_ = false;
   ModuleFiles files_;

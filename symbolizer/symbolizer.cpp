@@ -13,18 +13,23 @@
 #include "symbolizer/elf/perf_map.h"
 #include "symbolizer/elf/text_file.h"
 #include "symbolizer/module.h"
+#include "symbolizer/module_cache.h"
 #include "symbolizer/unwind/unwinder.h"
 
 namespace crosstalk::symbolizer {
 
 struct Symbolizer::State {
-  explicit State(Options given) : options(std::move(given)), servers(options.debuginfod) {}
+  explicit State(Options given) : options(std::move(given)), servers(options.debuginfod) {
+    if (options.cache) {
+      options.cache->begin();
+    }
+  }
 
   [[nodiscard]] Module* module(ModuleId id) { return id.value < modules.size() ? modules[id.value].get() : nullptr; }
 
   Options options;
   Debuginfod servers;
-  std::vector<std::unique_ptr<Module>> modules;                                 // by id
+  std::vector<std::shared_ptr<Module>> modules;                                 // by id
   std::map<std::tuple<std::string, std::string, std::uint64_t>, ModuleId> ids;  // by path, build id, contents
   std::map<std::int32_t, PerfMap> perf_maps;                                    // by pid
   std::map<std::int32_t, JitDump> jit_dumps;
@@ -39,7 +44,9 @@ ModuleId Symbolizer::add_module(const ModuleSpec& spec) {
   const std::string path = spec.is_vdso ? "[vdso]" : spec.path;
   const auto [entry, added] = state_->ids.try_emplace({path, spec.build_id, spec.content_hash}, next);
   if (added) {
-    state_->modules.push_back(std::make_unique<Module>(spec, state_->options, state_->servers));
+    const Options& options = state_->options;
+    state_->modules.push_back(options.cache ? options.cache->module(spec, options, state_->servers)
+                                            : std::make_shared<Module>(spec, options, state_->servers));
   }
   return entry->second;
 }

@@ -23,6 +23,7 @@ struct Subcommand {
 constexpr auto subcommands = std::to_array<Subcommand>({
     {"record", "run a command, or attach to processes, and write a profile", run_record},
     {"report", "show a profile as text, JSON or CSV", run_report},
+    {"top", "watch live who communicates, in a terminal", run_top},
     {"import", "make a profile from a recording of perf", run_import},
     {"export", "write a profile for pprof and its readers, or for flame graphs", run_export},
     {"diff", "compare two profiles, before and after a change", run_diff},

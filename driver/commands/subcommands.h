@@ -15,6 +15,7 @@ int run_calibrate(const Arguments& arguments);
 int run_doctor(const Arguments& arguments);
 int run_roofline(const Arguments& arguments);
 int run_service(const Arguments& arguments);
+int run_top(const Arguments& arguments);
 
 /// Runs the whole program; `arguments` is argv without its first element.
 int run(const Arguments& arguments);

@@ -107,6 +107,18 @@ Result<ParseOutcome> parse(CLI::App& app, const Arguments& arguments) {
   return ParseOutcome{};
 }
 
+Result<std::vector<std::string>> command_in(const CLI::App& app) {
+  std::vector<std::string> rest = app.remaining();
+  if (!rest.empty() && rest.front() == "--") {
+    rest.erase(rest.begin());
+  } else if (!rest.empty() && rest.front().starts_with('-')) {
+    const std::string name = rest.front().substr(0, rest.front().find('='));
+    return fail(ErrorCode::invalid_argument,
+                "there is no option " + name + remedy_for(name, options_of(app), app.get_name() + " --help"));
+  }
+  return rest;
+}
+
 Result<std::uint64_t> parse_period(const std::string& text) {
   constexpr std::array<Unit, 5> units = {{{"", 1}, {"ns", 1}, {"us", 1'000}, {"ms", 1'000'000}, {"s", 1'000'000'000}}};
   const auto ns = in_units(text, units);

@@ -48,6 +48,10 @@ struct ParseOutcome {
 /// Runs the parser. An error holds the parser's complaint and a hint at --help.
 [[nodiscard]] Result<ParseOutcome> parse(CLI::App& app, const Arguments& arguments);
 
+/// Returns the command to run, which is the rest of the arguments: after an optional "--", or from the first word on.
+/// The parser's options must end there (prefix_command).
+[[nodiscard]] Result<std::vector<std::string>> command_in(const CLI::App& app);
+
 /// Runs the parser, whose options write to `request`, then `judge`: () -> Result<void>, which checks and completes it.
 template <class Request, class Judge>
 [[nodiscard]] Result<Parsed<Request>> parse_request(CLI::App& app, const Arguments& arguments, Request& request,

@@ -392,18 +392,6 @@ Result<void> judge_attachment(const RecordTexts& texts, RecordRequest& request) 
   return judge_injection(texts, request);
 }
 
-/// Returns the command, which is the rest of the arguments: after an optional "--", or from the first word on.
-Result<std::vector<std::string>> command_of(const CLI::App& app, std::vector<std::string> rest) {
-  if (!rest.empty() && rest.front() == "--") {
-    rest.erase(rest.begin());
-  } else if (!rest.empty() && rest.front().starts_with('-')) {
-    const std::string name = rest.front().substr(0, rest.front().find('='));
-    return fail(ErrorCode::invalid_argument,
-                "there is no option " + name + remedy_for(name, options_of(app), "crosstalk record --help"));
-  }
-  return rest;
-}
-
 }  // namespace
 
 Result<Parsed<RecordRequest>> parse_record(const Arguments& arguments) {
@@ -420,7 +408,7 @@ Result<Parsed<RecordRequest>> parse_record(const Arguments& arguments) {
   RecordTexts texts;
   add_options(app, request, texts);
   return parse_request(app, arguments, request, [&]() -> Result<void> {
-    auto command = command_of(app, app.remaining());
+    auto command = command_in(app);
     if (!command) {
       return tl::unexpected<Error>(command.error());
     }

@@ -88,9 +88,9 @@ Charset locale_charset() {
   return Charset::utf8;
 }
 
-bool wants_color(int fd) {
-  return ::isatty(fd) == 1 && !variable("NO_COLOR") && variable("TERM").value_or("dumb") != "dumb";
-}
+bool can_draw() { return variable("TERM").value_or("dumb") != "dumb"; }
+
+bool wants_color(int fd) { return ::isatty(fd) == 1 && !variable("NO_COLOR") && can_draw(); }
 
 bool write_output(const std::string& text, bool page) {
   std::signal(SIGPIPE, SIG_IGN);  // `crosstalk report | head` must not fail

@@ -19,6 +19,9 @@ namespace crosstalk::driver {
 /// True if output to `fd` gets colours by default: a terminal that is not dumb, and no NO_COLOR.
 [[nodiscard]] bool wants_color(int fd);
 
+/// True if the terminal named by TERM can be drawn on.
+[[nodiscard]] bool can_draw();
+
 /// Writes `text` to standard output, through $PAGER (default: less) if `page` and standard output is a terminal. False
 /// on a write error; a reader that stops early is no error.
 [[nodiscard]] bool write_output(const std::string& text, bool page);

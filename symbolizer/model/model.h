@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,6 +24,8 @@ struct ModuleSpec {
   std::uint64_t content_hash = 0;  // base/file_content.h; 0: unknown
 };
 
+class ModuleCache;  // module_cache.h
+
 struct Options {
   std::string sysroot;     // prefix under which module paths are looked for first
   bool debuginfod = true;  // ask the servers of DEBUGINFOD_URLS when that variable is set
@@ -31,6 +34,7 @@ struct Options {
   std::string other_host = {};            // the recorded machine's name, if known to be another one
   /// Returns the recording's copy of a file, nullopt if it has none.
   std::function<std::optional<std::vector<std::uint8_t>>(const ModuleSpec&)> kept_copy = {};
+  std::shared_ptr<ModuleCache> cache = {};  // keeps modules loaded for the next Symbolizer; null: none does
 };
 
 struct SourceLine {

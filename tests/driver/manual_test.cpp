@@ -14,6 +14,7 @@
 #include "driver/commands/doctor.h"
 #include "driver/comparison/report.h"
 #include "driver/json/report.h"
+#include "driver/live/stream.h"
 #include "driver/options/calibrate_options.h"
 #include "driver/options/diff_options.h"
 #include "driver/options/export_options.h"
@@ -22,6 +23,8 @@
 #include "driver/options/report_options.h"
 #include "driver/options/roofline_options.h"
 #include "driver/options/service_options.h"
+#include "driver/options/top_options.h"
+#include "live_snapshot.h"
 #include "models/machine_json.h"
 #include "sample_analysis.h"
 
@@ -67,6 +70,7 @@ TEST(Manual, HasEveryOptionOfTheHelp) {
   expect_in_manual("crosstalk-calibrate.1", parse_calibrate({"--help"})->text);
   expect_in_manual("crosstalk-roofline.1", parse_roofline({"--help"})->text);
   expect_in_manual("crosstalk-service.1", parse_service({"--help"})->text);
+  expect_in_manual("crosstalk-top.1", parse_top({"--help"})->text);
 }
 
 TEST(Manual, HasNoOptionThatTheHelpLacks) {
@@ -77,6 +81,7 @@ TEST(Manual, HasNoOptionThatTheHelpLacks) {
                                                     {"crosstalk-diff.1", parse_diff({"--help"})->text},
                                                     {"crosstalk-roofline.1", parse_roofline({"--help"})->text},
                                                     {"crosstalk-service.1", parse_service({"--help"})->text},
+                                                    {"crosstalk-top.1", parse_top({"--help"})->text},
                                                     {"crosstalk-calibrate.1", parse_calibrate({"--help"})->text}};
   static const std::regex item("\n\\.It Fl ([^\n]*)");
   static const std::regex flag("(?:^|Fl )(-?[a-z][a-z-]*)(?= |$)");
@@ -157,6 +162,45 @@ TEST(Manual, DescribesEveryFieldOfTheJsonDiff) {
   EXPECT_GT(names.size(), 50U);
   for (const std::string& name : names) {
     EXPECT_NE(description.find("`" + name + "`"), std::string::npos) << name;
+  }
+}
+
+/// The fields of a JSON value with their types, by path: "threads[].index" -> "integer".
+void collect_types(const nlohmann::json& value, const std::string& path, std::map<std::string, std::string>& types) {
+  if (!path.empty() && !value.is_null()) {
+    types[path] = value.is_string()           ? "text"
+                  : value.is_number_integer() ? "integer"
+                  : value.is_number()         ? "number"
+                  : value.is_array()          ? "list"
+                                              : "object";
+  } else if (!path.empty()) {
+    types.try_emplace(path, "unknown");
+  }
+  for (const auto& [name, inner] : value.items()) {
+    if (value.is_array()) {
+      collect_types(inner, path + "[]", types);
+    } else if (value.is_object()) {
+      collect_types(inner, path.empty() ? name : path + "." + name, types);
+    }
+  }
+}
+
+TEST(Manual, TheTableOfTheLiveStreamIsItsSchema) {
+  std::map<std::string, std::string> documented;
+  const std::string description = read("docs/top-json.md");
+  static const std::regex row("\n\\| `([^`]+)` \\| ([a-z]+) \\|");
+  for (std::sregex_iterator it(description.begin(), description.end(), row), end; it != end; ++it) {
+    documented[(*it)[1]] = (*it)[2];
+  }
+  EXPECT_GT(documented.size(), 100U);
+  std::map<std::string, std::string> written;
+  collect_types(nlohmann::json::parse(live::line_of(live::test::sample_snapshot())), "", written);
+  for (const auto& [path, type] : written) {
+    ASSERT_TRUE(documented.contains(path)) << path << " is not in docs/top-json.md";
+    EXPECT_TRUE(type == "unknown" || type == documented[path]) << path << " is of type " << type;
+  }
+  for (const auto& [path, type] : documented) {
+    EXPECT_TRUE(written.contains(path)) << path << " of docs/top-json.md is not written";
   }
 }
 
