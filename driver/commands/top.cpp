@@ -3,12 +3,17 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "collectors/facilities/probe.h"
+#include "collectors/observer/target_process.h"
+#include "daemon/service/channel.h"
 #include "daemon/signals.h"
 #include "driver/commands/serve.h"
 #include "driver/commands/subcommands.h"
@@ -17,6 +22,8 @@
 #include "driver/live/producer.h"
 #include "driver/live/show.h"
 #include "driver/options/top_options.h"
+#include "driver/service/connection.h"
+#include "driver/service/remote_recording.h"
 #include "driver/terminal/log.h"
 #include "driver/terminal/terminal.h"
 
@@ -38,9 +45,54 @@ Result<std::unique_ptr<live::Feed>> stream_from(const std::string& name) {
   return live::feed_of(std::move(stream));
 }
 
+/// A feed by the daemon's worker.
+class RemoteFeed final : public live::Feed {
+ public:
+  explicit RemoteFeed(RemoteStream stream)
+      : channel_(std::move(stream.channel)),
+        words_(std::move(stream.words)),
+        feed_(live::feed_of(std::move(stream.lines))) {}
+  [[nodiscard]] int fd() const override { return feed_->fd(); }
+  [[nodiscard]] News take() override {
+    News news = feed_->take();
+    if (news.ended) {
+      pass_on_words(words_);
+    }
+    return news;
+  }
+
+ private:
+  service::Channel channel_;
+  UniqueFd words_;
+  std::unique_ptr<live::Feed> feed_;
+};
+
+Result<std::unique_ptr<live::Feed>> remote_feed(const TopRequest& request) {
+  if (const std::string beyond = beyond_daemon(request.recording); !beyond.empty()) {
+    return fail(ErrorCode::invalid_argument, "--daemon: crosstalkd does not take " + beyond + "; leave it out");
+  }
+  auto stream = stream_by_daemon(request.recording, request.refresh_s, request.window_s);
+  return stream ? Result<std::unique_ptr<live::Feed>>(std::make_unique<RemoteFeed>(std::move(*stream)))
+                : tl::unexpected<Error>(stream.error());
+}
+
+/// True if this user may not observe the processes, and a daemon is there that perhaps may.
+bool needs_daemon(const TopRequest& request) {
+  const std::vector<pid_t>& pids = request.recording.pids;
+  const auto is_forbidden = [](pid_t pid) {
+    const auto watchable = observer::check_process(pid);
+    return !watchable && watchable.error().code == ErrorCode::permission;
+  };
+  return request.daemon == DaemonWish::automatic && beyond_daemon(request.recording).empty() && ::geteuid() != 0 &&
+         has_daemon() && (std::any_of(pids.begin(), pids.end(), is_forbidden) || !collectors::probe().perf_allowed);
+}
+
 Result<std::unique_ptr<live::Feed>> feed_for(const TopRequest& request, const daemon::SignalWatch& signals) {
   if (!request.from.empty()) {
     return stream_from(request.from);
+  }
+  if (request.daemon == DaemonWish::always || needs_daemon(request)) {
+    return remote_feed(request);
   }
   auto producer = live::Producer::start(
       {request.recorder, request.command, request.refresh_s, request.window_s, request.sysroot}, signals);

@@ -36,7 +36,7 @@ struct Passed {
   const char* what;
   const char* type;  // null: a flag
 };
-constexpr std::array<Passed, 10> passed = {{
+constexpr std::array<Passed, 12> passed = {{
     {"--children", "With -p: also observe their child processes, now and later", nullptr},
     {"--no-children", "Do not observe child processes of the command", nullptr},
     {"--observer", "Observe the command from outside; preload nothing into it", nullptr},
@@ -47,6 +47,8 @@ constexpr std::array<Passed, 10> passed = {{
     {"--source", "Source of samples: auto, clock, pebs, ibs, ibs-kmod [auto]", "SOURCE"},
     {"--event", "Event to sample: task-clock, thread-timer, a libpfm4 name [by source]", "EVENT"},
     {"--period", "Thread CPU time between two samples, in ns, us, ms or s [4ms]", "N"},
+    {"--pidfd", "For services, with -p: pidfds of the processes, which must still run then", "FD[,FD...]"},
+    {"--owner", "For services, with -p: observe only processes that belong to this user", "UID"},
 }};
 
 struct TopTexts {
@@ -54,6 +56,7 @@ struct TopTexts {
   std::array<std::optional<std::string>, passed.size()> values;
   std::array<bool, passed.size()> flags{};
   std::string color = "auto";
+  bool daemon = false, no_daemon = false;
 };
 
 void add_options(CLI::App& app, TopRequest& request, TopTexts& texts) {
@@ -73,6 +76,8 @@ void add_options(CLI::App& app, TopRequest& request, TopTexts& texts) {
       app.add_option(passed[i].name, texts.values[i], passed[i].what)->type_name(passed[i].type);
     }
   }
+  app.add_flag("--daemon", texts.daemon, "With -p: let crosstalkd observe [if you may not and it runs]");
+  app.add_flag("--no-daemon", texts.no_daemon, "Never let crosstalkd observe");
   app.add_option("--sysroot", request.sysroot, "Directory to search first for program files and sources")
       ->type_name("DIR");
   app.add_option("--color", texts.color, "Colours: auto, always, never [auto]")->type_name("WHEN");
@@ -115,6 +120,9 @@ Result<void> judge_recording(TopRequest& request) {
     arguments.insert(arguments.end(), request.command.begin(), request.command.end());
   }
   const auto recording = parse_record(arguments);
+  if (recording && recording->request) {
+    request.recording = *recording->request;
+  }
   return recording ? Result<void>() : tl::unexpected<Error>(recording.error());
 }
 
@@ -125,6 +133,11 @@ Result<void> judge(const TopTexts& texts, TopRequest& request) {
   }
   request.color = *color;
   request.recorder = recorder_options(texts);
+  if (texts.daemon && (texts.no_daemon || !texts.pids)) {
+    return fail(ErrorCode::invalid_argument, texts.no_daemon ? "--daemon: with --no-daemon it says nothing; choose one"
+                                                             : "--daemon goes with -p: crosstalkd launches no command");
+  }
+  request.daemon = texts.daemon ? DaemonWish::always : texts.no_daemon ? DaemonWish::never : DaemonWish::automatic;
   if (request.once && request.json) {
     return fail(ErrorCode::invalid_argument, "--once prints text, --json lines of JSON; choose one");
   }

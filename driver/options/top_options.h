@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "driver/options/command_line.h"
+#include "driver/options/record_options.h"
 #include "driver/options/view_options.h"
 
 namespace crosstalk::driver {
@@ -18,6 +19,8 @@ struct TopRequest {
   double refresh_s = 2, window_s = 10;
   bool once = false, json = false;
   std::uint64_t count = 0;  // pictures after which it ends; 0: none
+  DaemonWish daemon = DaemonWish::automatic;
+  RecordRequest recording;  // by `recorder` and `command`
   std::string sysroot;
   ColorChoice color = ColorChoice::automatic;
 };

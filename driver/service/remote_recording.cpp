@@ -34,17 +34,6 @@ service::Request request_of(const RecordRequest& from) {
   return request;
 }
 
-/// Passes on what waits in the worker's standard error.
-void pass_on_words(const UniqueFd& errors) {
-  std::array<char, 4096> part{};
-  for (ssize_t length = 1; length > 0;) {
-    length = ::read(errors.get(), part.data(), part.size());
-    if (length > 0) {
-      (void)!::write(STDERR_FILENO, part.data(), static_cast<std::size_t>(length));
-    }
-  }
-}
-
 /// Waits for the end of the session. A signal asks the daemon to end it; a second one ends the waiting.
 Result<Answer> await_end(const service::Channel& channel, const UniqueFd& errors, const daemon::SignalWatch& signals) {
   bool told = false;
@@ -73,6 +62,16 @@ Result<Answer> await_end(const service::Channel& channel, const UniqueFd& errors
 
 }  // namespace
 
+void pass_on_words(const UniqueFd& words) {
+  std::array<char, 4096> part{};
+  for (ssize_t length = 1; length > 0;) {
+    length = ::read(words.get(), part.data(), part.size());
+    if (length > 0) {
+      (void)!::write(STDERR_FILENO, part.data(), static_cast<std::size_t>(length));
+    }
+  }
+}
+
 std::string beyond_daemon(const RecordRequest& request) {
   const profile::SessionConfig usual;
   const std::array<std::pair<bool, const char*>, 10> beyond = {{
@@ -93,6 +92,27 @@ std::string beyond_daemon(const RecordRequest& request) {
     }
   }
   return {};
+}
+
+Result<RemoteStream> stream_by_daemon(const RecordRequest& request, double refresh_s, double window_s) {
+  auto channel = service::Channel::connect(daemon_socket());
+  if (!channel) {
+    return tl::unexpected<Error>(channel.error());
+  }
+  service::Request wanted = request_of(request);
+  wanted.kind = service::RequestKind::top;
+  wanted.options.duration_s.reset();
+  wanted.options.watchpoints.reset();
+  wanted.options.refresh_s = refresh_s;
+  wanted.options.window_s = window_s;
+  auto begun = ask(*channel, wanted);
+  if (!begun) {
+    return tl::unexpected<Error>(begun.error());
+  }
+  if (begun->reply.kind != service::Reply::Kind::started || begun->descriptors.size() < 2) {
+    return fail(ErrorCode::corrupt, "crosstalkd's answer is damaged: the session has no descriptors");
+  }
+  return RemoteStream{std::move(*channel), std::move(begun->descriptors[1]), std::move(begun->descriptors[0])};
 }
 
 Result<void> record_by_daemon(const RecordRequest& request, const std::string& output) {
