@@ -23,14 +23,17 @@ void OutputFiles::undo() const { profile::undo_make_room(path_, had_one_); }
 std::string SwitchedFiles::next(std::int64_t unix_ms) {
   std::error_code error;
   last_ms_ = std::max(unix_ms, last_ms_ + 1);
-  while (fs::exists(fs::symlink_status(latest_ = profile::switched_name(name_, last_ms_), error))) {
+  while (fs::exists(fs::symlink_status(next_ = profile::switched_name(name_, last_ms_), error))) {
     ++last_ms_;  // of another recording
   }
-  return latest_;
+  return next_;
 }
 
 void SwitchedFiles::made() {
-  files_.push_back(latest_);
+  if (most_ == 0 && files_.size() > 1) {
+    files_.pop_back();
+  }
+  files_.push_back(next_);
   ++files_made_;
 }
 
@@ -40,7 +43,7 @@ void SwitchedFiles::remove_surplus() {
     for (const char* const suffix : {"", "-wal", "-shm", "-journal"}) {  // a file that could not be finished has some
       fs::remove(files_.front() + suffix, error);
     }
-    files_.erase(files_.begin());
+    files_.pop_front();
   }
 }
 

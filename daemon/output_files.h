@@ -3,9 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <utility>
-#include <vector>
 
 namespace crosstalk::daemon {
 
@@ -36,16 +36,18 @@ class SwitchedFiles {
   /// Removes the oldest of the made files beyond `most`.
   void remove_surplus();
 
-  /// The made files that were not removed, oldest first.
-  [[nodiscard]] const std::vector<std::string>& files() const { return files_; }
   [[nodiscard]] std::size_t files_made() const { return files_made_; }
+  [[nodiscard]] std::size_t files_kept() const { return most_ != 0 ? files_.size() : files_made_; }
+  /// The oldest and the latest of the files that were made and not removed. Precondition: one was made.
+  [[nodiscard]] const std::string& oldest() const { return files_.front(); }
+  [[nodiscard]] const std::string& latest() const { return files_.back(); }
 
  private:
   std::string name_;
   std::size_t most_;
   std::int64_t last_ms_ = 0;
-  std::string latest_;
-  std::vector<std::string> files_;
+  std::string next_;
+  std::deque<std::string> files_;  // those that are kept; without a limit, the first and the last alone
   std::size_t files_made_ = 0;
 };
 

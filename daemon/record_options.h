@@ -54,9 +54,9 @@ struct RecordOutcome {
   int exit_status = 0;              // as in a shell: 128+N for signal N
   std::optional<int> death_signal;  // the signal that killed the command, if any
   Progress totals;
-  std::string output;              // the last profile
-  std::vector<std::string> files;  // with --switch-output: the profiles that were made and not removed again
-  std::size_t files_made = 0;
+  std::string output;                          // the last profile
+  std::size_t files_made = 0, files_kept = 0;  // with --switch-output; else 0
+  std::string first_output;                    // the oldest of those that were kept
   // Parts of the totals that are in the file, and why the rest is missing; empty: nothing is missing.
   std::uint64_t stored_samples = 0, stored_traps = 0;
   std::string loss;

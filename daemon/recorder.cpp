@@ -119,9 +119,10 @@ RecordOutcome Recorder::outcome_of(const Target& first) const {
   outcome.stored_samples = sink_.stored().samples;
   outcome.stored_traps = sink_.stored().traps;
   if (const SwitchedFiles* const names = sink_.names()) {
-    outcome.files = names->files();
     outcome.files_made = names->files_made();
-    outcome.output = names->files().empty() ? outcome.output : names->files().back();
+    outcome.files_kept = names->files_kept();
+    outcome.first_output = names->oldest();
+    outcome.output = names->latest();
   }
   return outcome;
 }

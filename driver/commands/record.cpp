@@ -336,12 +336,12 @@ std::string written(const daemon::RecordOutcome& outcome) {
   if (outcome.files_made == 0) {
     return "wrote " + outcome.output;
   }
-  const std::size_t kept = outcome.files.size();
   std::string text = "wrote " + attribution::count_of(outcome.files_made, "profile", "profiles");
-  if (kept != outcome.files_made) {
-    text += fmt::format(" and kept the last {}", kept);
+  if (outcome.files_kept != outcome.files_made) {
+    text +=
+        outcome.files_kept == 1 ? " and kept the last one" : fmt::format(" and kept the last {}", outcome.files_kept);
   }
-  return text + ", " + outcome.files.front() + (kept > 1 ? " to " + outcome.files.back() : "");
+  return text + ", " + outcome.first_output + (outcome.files_kept > 1 ? " to " + outcome.output : "");
 }
 
 void say_where(const daemon::RecordOutcome& outcome) {

@@ -413,7 +413,8 @@ TEST_F(SeveralFiles, TheOldestAreRemoved) {
   }
   EXPECT_EQ(paths().size(), 2U);
   finish(1500);
-  EXPECT_EQ(paths(), files_->names()->files());
+  EXPECT_EQ(paths(), (std::vector<std::string>{files_->names()->oldest(), files_->names()->latest()}));
+  EXPECT_EQ(files_->names()->files_kept(), 2U);
   EXPECT_EQ(read(0).session().begin_ns, 1300 * ms);
   EXPECT_EQ(read(1).session().begin_ns, 1400 * ms);
   EXPECT_EQ(files_->names()->files_made(), 4U);
@@ -432,7 +433,20 @@ TEST(NamesOfFiles, AscendAndAreNobodyElses) {
   names.made();
   names.remove_surplus();
   EXPECT_TRUE(fs::exists(others));
-  EXPECT_EQ(names.files(), std::vector<std::string>{profile::switched_name(directory / "p.db", 5003)});
+  EXPECT_EQ(names.oldest(), profile::switched_name(directory / "p.db", 5003));
+  EXPECT_EQ(names.latest(), names.oldest());
+}
+
+TEST(NamesOfFiles, WithoutALimitAreNotKeptInMemory) {
+  SwitchedFiles names("/nowhere/p.db", 0);
+  for (std::int64_t ms = 1; ms <= 1000; ++ms) {
+    (void)names.next(ms);
+    names.made();
+    names.remove_surplus();
+  }
+  EXPECT_EQ(names.oldest(), profile::switched_name("/nowhere/p.db", 1));
+  EXPECT_EQ(names.latest(), profile::switched_name("/nowhere/p.db", 1000));
+  EXPECT_EQ(names.files_kept(), 1000U);
 }
 
 TEST(OneFile, HasTheRowsAsTheyAre) {

@@ -18,6 +18,7 @@
 #include <thread>
 
 #include "profile/reader.h"
+#include "profile/switched_files.h"
 
 namespace crosstalk::daemon::session_test {
 namespace {
@@ -263,11 +264,14 @@ TEST_F(ASession, BeginsANewProfileFromTimeToTime) {
   ASSERT_TRUE(outcome);
   EXPECT_EQ(outcome->exit_status, 0);
   EXPECT_FALSE(std::filesystem::exists(path())) << "all have names of their own";
-  ASSERT_GE(outcome->files.size(), 3U);
-  EXPECT_EQ(outcome->files.size(), outcome->files_made);
-  EXPECT_EQ(outcome->output, outcome->files.back());
+  const std::vector<std::string> files = profile::switched_files(path());
+  ASSERT_GE(files.size(), 3U);
+  EXPECT_EQ(files.size(), outcome->files_made);
+  EXPECT_EQ(files.size(), outcome->files_kept);
+  EXPECT_EQ(files.front(), outcome->first_output);
+  EXPECT_EQ(files.back(), outcome->output);
   std::uint64_t rows = 0, cpu_ns = 0, counted = 0, end_ns = 0;
-  for (const std::string& file : outcome->files) {
+  for (const std::string& file : files) {
     const Result<ProfileReader> reader = ProfileReader::open(file);
     ASSERT_TRUE(reader) << reader.error().message;
     EXPECT_FALSE(std::filesystem::exists(file + "-wal"));
