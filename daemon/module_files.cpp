@@ -2,9 +2,11 @@
 #include "daemon/module_files.h"
 
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -47,6 +49,27 @@ struct MappedAt {
   std::uint64_t inode = 0;
   bool gone = false;  // the path no longer leads to the file
 };
+
+/// /tmp and others are writable by everyone: a name there may be a link or a pipe.
+constexpr int careful = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+
+/// Opens a file by the path that a process knows it by. Its root may differ from ours, or its /tmp be private. Links on
+/// the way lead to places below that root: whoever made them must not choose one of ours.
+UniqueFd open_as_seen_by(pid_t pid, const std::string& path) {
+  const UniqueFd root(::open(proc_of(pid, "root").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  open_how how{};
+  how.flags = careful;
+  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
+  return UniqueFd(root.valid() ? static_cast<int>(::syscall(SYS_openat2, root.get(), path.c_str(), &how, sizeof how))
+                               : -1);
+}
+
+/// Returns the id that a process has for itself: another one in a pid namespace of its own.
+std::string own_pid(pid_t pid) {
+  const std::string status = file_text(proc_of(pid, "status"));
+  const std::string_view ids = proc_field(status, "NSpid").value_or("");
+  return std::string(ids.substr(ids.find_last_of(" \t") + 1));
+}
 
 // begin-end perms offset major:minor inode   path
 std::optional<MappedAt> mapped_at(pid_t pid, std::uint64_t address) {
@@ -198,18 +221,21 @@ void ModuleFiles::look_again() {
 
 void ModuleFiles::read_compilers_files() {
   for (const auto& [pid, jit_dump] : processes_) {
-    keep_text("/tmp/perf-" + std::to_string(pid) + ".map");
+    const std::string map = "/tmp/perf-";
+    keep_text(pid, map + own_pid(pid) + ".map", map + std::to_string(pid) + ".map");
     if (!jit_dump.empty()) {
-      keep_text(jit_dump);
+      keep_text(pid, jit_dump, jit_dump);
     }
   }
 }
 
-/// Keeps a compiler's file. A file older than the recording belongs to an earlier process with the same pid: kept as
-/// empty.
-void ModuleFiles::keep_text(const std::string& path) {
-  // /tmp is writable by everyone: the name may be a link or a pipe.
-  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+/// Keeps a compiler's file, as process `pid` sees it, or as we do if that has ended. A file older than the recording
+/// belongs to an earlier process with the same pid: kept as empty.
+void ModuleFiles::keep_text(pid_t pid, const std::string& seen_path, const std::string& path) {
+  UniqueFd file = open_as_seen_by(pid, seen_path);
+  if (!file.valid()) {
+    file.reset(::open(path.c_str(), careful));
+  }
   const auto status = status_of(file);
   if (!status) {
     return;

@@ -59,7 +59,7 @@ class ModuleFiles {
   [[nodiscard]] bool may_be_replaced(const profile::ModuleRow& row, const UniqueFd& at_path) const;
   void hold(const profile::ModuleRow& row, UniqueFd file);
   void keep(const std::string& path, const std::string& build_id, std::uint64_t content_hash, const UniqueFd& file);
-  void keep_text(const std::string& path);
+  void keep_text(pid_t pid, const std::string& seen_path, const std::string& path);
   [[nodiscard]] bool has_room_for(std::uint64_t bytes) const;
   /// Reads all `bytes` of `file` into `row`.
   void copy(const UniqueFd& file, std::uint64_t bytes, profile::KeptFileRow row);

@@ -41,7 +41,7 @@ CTEST_FIGURES = r"^(\d+% tests passed, .*)$"
 
 GROUPS = [
     Group("statistics", "recordings agree with what programs count and time themselves",
-          "./dev build release all && " + CTEST + "release -L verify -LE 'kernel|hostile|unit'", CTEST_FIGURES),
+          "./dev build release all && " + CTEST + "release -L verify -LE 'kernel|hostile|unit|packaging'", CTEST_FIGURES),
     Group("estimates", "unit tests whose truth needs many runs",
           "./dev build release all && " + CTEST + "release -L unit -L verify && CROSSTALK_TEST_STEPS=15000 " + CTEST +
           "release -R unit.in_target_plain", CTEST_FIGURES),
@@ -57,6 +57,9 @@ GROUPS = [
     Group("registers", "tests that need debug registers which fire, in a guest whose registers do",
           "./dev deps kernel && ./dev build release all && python3 -B tests/kernel/run_in_guest.py",
           r"^(\d+ passed.*)$", needs=("qemu-system-x86_64",)),
+    Group("packages", "the packages in a bare Debian, and the daemon under systemd in a guest",
+          "./dev deps kernel && ./dev package && ./dev build release crosstalk crosstalk_preload false_sharing && "
+          + CTEST + "release -L packaging", CTEST_FIGURES, needs=("qemu-system-x86_64",)),
     Group("lint", "clang-tidy, manual pages, who includes whom", "./dev lint", r"^(lint: .*)$"),
     Group("fuzz", "each reader of bytes, for a minute, by libFuzzer", "./dev fuzz 60",
           r"^(stat::number_of_executed_units:.*)$"),

@@ -2,6 +2,10 @@
 #include "daemon/module_files.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <ctime>
@@ -112,6 +116,55 @@ TEST_F(Files, AMapOfAnEarlierProcessOfThatNumberIsKeptAsEmpty) {
   EXPECT_TRUE(old[0].bytes.empty());
   ASSERT_EQ(taken.size(), 1U);
   EXPECT_EQ(std::string(taken[0].bytes.begin(), taken[0].bytes.end()), "1000 10 old\n");
+}
+
+/// A process with a /tmp of its own, as services and containers have. Lives until the end of the scope.
+class OwnTmp {
+ public:
+  /// `map`: text of its /tmp/perf-PID.map.
+  explicit OwnTmp(const std::string& map) {
+    int told[2];
+    if (::pipe(told) == 0 && (pid_ = ::fork()) == 0) {
+      const bool apart = ::unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0 && ::mount("tmp", "/tmp", "tmpfs", 0, "") == 0;
+      if (apart) {
+        std::ofstream("/tmp/perf-" + std::to_string(::getpid()) + ".map") << map;
+      }
+      static_cast<void>(!::write(told[1], apart ? "y" : "n", 1));
+      ::pause();
+      ::_exit(0);
+    }
+    char word = 'n';
+    made_ = ::read(told[0], &word, 1) == 1 && word == 'y';
+    ::close(told[0]);
+    ::close(told[1]);
+  }
+  ~OwnTmp() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  OwnTmp(const OwnTmp&) = delete;
+  OwnTmp& operator=(const OwnTmp&) = delete;
+  [[nodiscard]] bool made() const { return made_; }
+  [[nodiscard]] pid_t pid() const { return pid_; }
+
+ private:
+  pid_t pid_ = -1;
+  bool made_ = false;
+};
+
+TEST_F(Files, AMapIsReadWhereItsProcessWroteIt) {
+  const OwnTmp process("2000 10 compiled\n");
+  if (!process.made()) {
+    GTEST_SKIP() << "no user namespace with a mount of its own can be made here";
+  }
+  profile::ModuleRow program = row(write("program", "x"), "0123");
+  ModuleFiles files(0);
+  files.identify(process.pid(), program);
+  files.read_compilers_files();
+  const auto copies = files.take_copies();
+  ASSERT_EQ(copies.size(), 1U);
+  EXPECT_EQ(copies[0].path, "/tmp/perf-" + std::to_string(process.pid()) + ".map");
+  EXPECT_EQ(std::string(copies[0].bytes.begin(), copies[0].bytes.end()), "2000 10 compiled\n");
 }
 
 }  // namespace

@@ -58,9 +58,10 @@ def headers():
 
 # ---- the image and the modules that come with it --------------------------------------------------------------
 
-# Modules that mounting a host folder needs (9p by virtio), each after its dependencies.
-SHARING = ("virtio_ring", "virtio", "virtio_pci_modern_dev", "virtio_pci_legacy_dev", "virtio_pci",
-           "9pnet", "9pnet_virtio", "netfs", "fscache", "9p")
+# Modules that mounting a host folder needs (9p by virtio), each after its dependencies; and those for a disk of a guest.
+VIRTIO = ("virtio_ring", "virtio", "virtio_pci_modern_dev", "virtio_pci_legacy_dev", "virtio_pci")
+SHARING = (*VIRTIO, "9pnet", "9pnet_virtio", "netfs", "fscache", "9p")
+DISK = (*VIRTIO, "virtio_blk", "crc32c_generic", "crc16", "mbcache", "jbd2", "ext4")
 
 
 def image():
@@ -74,19 +75,28 @@ def image():
 
 def sharing_modules():
     """Paths of the modules SHARING, in the order in which they are to be loaded; fetched if need be."""
+    return _modules(SHARING)
+
+
+def disk_modules():
+    """The same of the modules DISK."""
+    return _modules(DISK)
+
+
+def _modules(names):
     installed = glob.glob(f"/lib/modules/{release()}/kernel/**/*.ko", recursive=True)
     path_of = {os.path.basename(path).removesuffix(".ko"): path for path in installed}
-    if not set(SHARING) <= set(path_of):
+    if not set(names) <= set(path_of):
         _fetch()
-        path_of = {name: os.path.join(FOLDER, f"modules-{release()}", name + ".ko") for name in SHARING}
-    return [path_of[name] for name in SHARING]
+        path_of = {name: os.path.join(FOLDER, f"modules-{release()}", name + ".ko") for name in names}
+    return [path_of[name] for name in names]
 
 
 def _fetch():
     """Brings the image and the modules into FOLDER, once."""
     vmlinuz, modules = (os.path.join(FOLDER, f"{what}-{release()}") for what in ("vmlinuz", "modules"))
     def there():
-        return os.path.exists(vmlinuz) and os.path.isdir(modules)
+        return os.path.exists(vmlinuz) and all(os.path.exists(f"{modules}/{name}.ko") for name in {*SHARING, *DISK})
     if there():
         return
     with _alone("image"):
@@ -95,7 +105,7 @@ def _fetch():
         with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
             os.mkdir(folder + "/modules")
             wanted = {f"vmlinuz-{release()}": folder + "/vmlinuz",
-                      **{name + ".ko": f"{folder}/modules/{name}.ko" for name in SHARING}}
+                      **{name + ".ko": f"{folder}/modules/{name}.ko" for name in {*SHARING, *DISK}}}
             _extract(_download(f"linux-image-{release()}", folder), wanted)
             shutil.rmtree(modules, ignore_errors=True)
             os.rename(folder + "/modules", modules)
