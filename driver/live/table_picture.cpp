@@ -19,7 +19,8 @@ struct Layout {
   double about_part;  // of the room for the name
 };
 
-Layout layout_of(Table table) {
+Layout layout_of(Table table, int width) {
+  constexpr int wide = 100;  // a narrower screen needs its columns for names
   switch (table) {
     case Table::lines:
       return {"cost", "now", "gain", "role", 7, "source line", "object", 0.35};
@@ -32,7 +33,7 @@ Layout layout_of(Table table) {
     case Table::objects:
       break;
   }
-  return {"cost", "now", "gain", "sharing", 15, "object", "memory", 0.15};
+  return {"cost", "now", "gain", "sharing", 15, "object", width >= wide ? "memory" : nullptr, 0.15};
 }
 
 struct Places {
@@ -132,7 +133,7 @@ std::string nothing_text(Table table, const Snapshot& snapshot) {
 
 int draw_table(CellBuffer& cells, int row, const Snapshot& snapshot, const std::vector<Row>& rows,
                const TableView& view) {
-  const Layout layout = layout_of(view.table);
+  const Layout layout = layout_of(view.table, cells.columns());
   const Places places = places_of(layout, cells.columns());
   draw_table_heads(cells, row++, view.table, layout, places, view.sort);
   if (rows.empty()) {

@@ -63,9 +63,9 @@ TEST(LivePicture, FitsTheLeastScreen) {
  0 histogram    0 %      ·     ·     ·     ·     ·
 
   1 Objects  2 Lines  3 Loops  4 Threads  5 Findings
-     cost▼      now     gain  sharing          object                  memory
-    37.5 %   40.0 %   18.8 %  false sharing    counters[1].hits        global
-     2.5 %    0.0 %  ≤ 1.2 %  queue            Queue                   heap
+     cost▼      now     gain  sharing          object
+    37.5 %   40.0 %   18.8 %  false sharing    counters[1].hits
+     2.5 %    0.0 %  ≤ 1.2 %  queue            Queue
 
 
 
@@ -142,8 +142,8 @@ TEST(LivePicture, DrillsFromACellToWhatItsThreadsExchange) {
  2 worker   50 %      ·     ·
 
   1 Objects  2 Lines  3 Loops  4 Threads  5 Findings        1 worker → 2 worker
-     cost▼      now     gain  sharing          object                  memory
-    21.4 %   22.9 %   10.7 %  false sharing    counters[1].hits        global
+     cost▼      now     gain  sharing          object
+    21.4 %   22.9 %   10.7 %  false sharing    counters[1].hits
 
 
 

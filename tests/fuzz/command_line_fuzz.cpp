@@ -15,6 +15,7 @@
 #include "driver/options/import_options.h"
 #include "driver/options/record_options.h"
 #include "driver/options/report_options.h"
+#include "driver/options/top_options.h"
 #include "driver/terminal/layout.h"
 #include "driver/terminal/log.h"
 
@@ -51,6 +52,10 @@ void parse_all(const Arguments& arguments) {
     require(printable(record.error().message).find('\n') == std::string::npos);
   }
   static_cast<void>(parse_report(arguments));
+  if (const auto top = parse_top(arguments); top && top->request) {
+    require(top->request->refresh_s > 0 && top->request->window_s >= top->request->refresh_s);
+    require(!top->request->recorder.empty() || !top->request->command.empty() || !top->request->from.empty());
+  }
   if (const auto diff = parse_diff(arguments); diff && diff->request) {
     require(!diff->request->before.empty() && !diff->request->after.empty());
     require(diff->request->comparison.run_to_run >= 0 && diff->request->comparison.run_to_run <= 1);
