@@ -142,6 +142,19 @@ const profile::ThreadRegions* Arena::regions(std::uint32_t index) {
 
 std::string Arena::path() const { return "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(fd_.get()); }
 
+Arena::Slots Arena::touched_slots(std::uint32_t index) const {
+  constexpr std::uint64_t slot = sizeof(profile::ThreadSlot);
+  // Returns the first slot that begins where `what` is found, or behind it.
+  const auto find = [&](std::uint32_t from, int what) -> std::uint32_t {
+    const off_t at = ::lseek(fd_.get(), static_cast<off_t>(slots_offset_ + from * slot), what);
+    const std::uint64_t found =
+        at < 0 ? shape_.slots : (static_cast<std::uint64_t>(at) - slots_offset_ + slot - 1) / slot;
+    return static_cast<std::uint32_t>(std::min<std::uint64_t>(found, shape_.slots));
+  };
+  const std::uint32_t begin = index < shape_.slots ? find(index, SEEK_DATA) : shape_.slots;
+  return {begin, begin < shape_.slots ? find(begin, SEEK_HOLE) : begin};
+}
+
 std::uint64_t Arena::bytes_in_use() const {
   struct stat status = {};
   return ::fstat(fd_.get(), &status) == 0 ? static_cast<std::uint64_t>(status.st_blocks) * 512 : 0;

@@ -45,6 +45,13 @@ class Arena {
 
   /// Returns the path that a target of this user opens: /proc/PID/fd/N.
   [[nodiscard]] std::string path() const;
+  /// A range of slots.
+  struct Slots {
+    std::uint32_t begin = 0, end = 0;
+  };
+  /// Returns the first slots from `index` on that begin in memory which was ever touched; empty at slot_count(): there
+  /// are none. All others are free, and reading them would take memory.
+  [[nodiscard]] Slots touched_slots(std::uint32_t index) const;
   /// Returns the memory use of the touched pages, bytes.
   [[nodiscard]] std::uint64_t bytes_in_use() const;
 

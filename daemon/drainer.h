@@ -10,6 +10,7 @@
 #include "daemon/pidfd_monitor.h"
 #include "daemon/record_decoder.h"
 #include "daemon/scheduler_times.h"
+#include "daemon/slot_table.h"
 #include "daemon/thread_names.h"
 #include "profile/ring_reader.h"
 
@@ -69,6 +70,7 @@ class Drainer {
 
   bool find_new_slots(std::uint64_t now_ns);
   std::uint32_t scan(std::uint32_t begin, std::uint32_t end, std::uint64_t now_ns);
+  std::uint32_t scan_touched(std::uint32_t begin, std::uint64_t now_ns);
   bool open(std::uint32_t index, std::uint64_t now_ns);
   Pass fill_batch(std::uint64_t now_ns);
   void interpret_batch();
@@ -87,7 +89,7 @@ class Drainer {
   RecordDecoder* decoder_;
   Ends ends_;
   PidfdMonitor monitor_;  // watches none if the collector reports ends
-  std::vector<Slot> slots_;
+  SlotTable<Slot> slots_;
   std::vector<std::uint32_t> open_;  // indices of slots with a reader
   std::vector<std::byte> batch_;
   std::vector<Portion> portions_;

@@ -27,16 +27,11 @@ std::string command_of(std::span<const std::byte> arguments) {
 
 }  // namespace
 
-RecordDecoder::RecordDecoder(RowSink& sink, std::uint32_t slot_count, Identify identify)
-    : sink_(&sink),
-      identify_(std::move(identify)),
-      processes_table_(sink),
-      watches_(sink),
-      regions_(sink, slot_count),
-      slots_(slot_count) {}
+RecordDecoder::RecordDecoder(RowSink& sink, Identify identify)
+    : sink_(&sink), identify_(std::move(identify)), processes_table_(sink), watches_(sink), regions_(sink) {}
 
 void RecordDecoder::open_slot(std::uint32_t slot, std::int32_t pid, std::int32_t tid, std::uint64_t now_ns) {
-  slots_[slot] = Slot{true, pid, tid, now_ns, std::nullopt, std::nullopt, std::nullopt, false, std::nullopt};
+  slots_[slot] = Slot{true, slot, pid, tid, now_ns, std::nullopt, std::nullopt, std::nullopt, false, std::nullopt};
 }
 
 void RecordDecoder::announce(std::uint32_t slot, const RecordView& record) {

@@ -14,6 +14,7 @@
 #include "daemon/region_table.h"
 #include "daemon/row_sink.h"
 #include "daemon/scheduler_times.h"
+#include "daemon/slot_table.h"
 #include "daemon/told_once.h"
 #include "daemon/watch_joiner.h"
 #include "profile/counter_reading.h"
@@ -31,7 +32,7 @@ class RecordDecoder {
  public:
   /// Adds the identity of the file to a module that a process has mapped (module_files.h).
   using Identify = std::function<void(std::int32_t pid, profile::ModuleRow& row)>;
-  RecordDecoder(RowSink& sink, std::uint32_t slot_count, Identify identify = {});
+  explicit RecordDecoder(RowSink& sink, Identify identify = {});
 
   void open_slot(std::uint32_t slot, std::int32_t pid, std::int32_t tid, std::uint64_t now_ns);
   /// Takes process_start records, which other records of the pass may need; ignores the rest. decode()
@@ -100,6 +101,7 @@ class RecordDecoder {
  private:
   struct Slot {
     bool open = false;
+    std::uint32_t index = 0;
     std::int32_t pid = 0, tid = 0;
     std::uint64_t since_ns = 0;
     std::optional<ThreadId> thread;
@@ -152,7 +154,7 @@ class RecordDecoder {
   ProcessTable processes_table_;
   WatchJoiner watches_;
   RegionTable regions_;
-  std::vector<Slot> slots_;
+  SlotTable<Slot> slots_;
   std::vector<Announcement> announcements_;
   std::unordered_map<std::uint32_t, Carried> carried_;  // by process
   ModuleTable modules_;

@@ -121,7 +121,7 @@ bool RecordDecoder::handle(Slot& slot, const RecordView& view, const profile::Sa
   row.from = record.from;
   row.flags = record.flags;
   row.previous_handler_ns = record.previous_handler_ns;
-  row.region = regions_.id_of(static_cast<std::uint32_t>(&slot - slots_.data()), record.region);
+  row.region = regions_.id_of(slot.index, record.region);
   if (record.source != profile::SourceKind::clock) {
     row.measurement = {record.source, record.weight_unit, record.latency_cycles, record.weight, record.data_source};
     row.event = profile::EventId{record.event};

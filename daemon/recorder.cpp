@@ -57,7 +57,7 @@ Recorder::Recorder(const RecordOptions& options, Arena arena, profile::ProfileWr
       arena_(std::move(arena)),
       sink_(std::move(writer), std::move(output), options.warn),
       files_(options.command.empty() ? 0 : ::time(nullptr)),  // attached processes may have started long ago
-      decoder_(sink_, arena_.slot_count(), [this](pid_t pid, profile::ModuleRow& row) { files_.identify(pid, row); }),
+      decoder_(sink_, [this](pid_t pid, profile::ModuleRow& row) { files_.identify(pid, row); }),
       drainer_(arena_, decoder_, options.from_outside ? Ends::told : Ends::found),
       unobserved_(sink_, [this](const UnobservedProgram& program) { add_unobserved(program); }),
       cpu_before_ns_(cpu_before_ns) {

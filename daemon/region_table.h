@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "daemon/row_sink.h"
+#include "daemon/slot_table.h"
 #include "profile/arena.h"
 #include "profile/region_row.h"
 
@@ -35,7 +36,7 @@ struct RegionsSeen {
 /// The regions of a session. Not thread-safe.
 class RegionTable {
  public:
-  RegionTable(RowSink& sink, std::uint32_t slot_count) : sink_(&sink), slots_(slot_count) {}
+  explicit RegionTable(RowSink& sink) : sink_(&sink) {}
 
   /// Learns the slot's node numbers.
   void learn(std::uint32_t slot, const RegionsSeen& seen);
@@ -59,7 +60,7 @@ class RegionTable {
   void say(const char* code, const std::string& text);
 
   RowSink* sink_;
-  std::vector<Slot> slots_;
+  SlotTable<Slot> slots_;
   std::map<std::pair<profile::RegionId, std::string>, profile::RegionId> ids_;
   std::vector<profile::RegionRow> rows_;
 };

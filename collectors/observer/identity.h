@@ -9,8 +9,8 @@
 
 namespace crosstalk::observer {
 
-/// Fails unless the process belongs to `owner` (process_owner()): to root, if it has other rights than its user. Errors:
-/// not_found (it has ended), permission.
+/// Fails unless the process belongs to `owner` (process_owner()): to root, if it has other rights than its user.
+/// Errors: not_found (it has ended), permission.
 [[nodiscard]] Result<void> check_owner(pid_t pid, uid_t owner);
 
 /// Fails unless `pidfd` is a descriptor of process `pid` (pidfd_open(2)) that has not ended. Error: refused.

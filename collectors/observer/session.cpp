@@ -42,7 +42,7 @@ Session::Session(ArenaAccess arena, std::uint32_t registers, const Selection& se
       counters_(std::move(counters)),
       random_(random_state(arena.header().config.seed != 0 ? arena.header().config.seed : monotonic_ns(), 0)),
       targets_(std::move(arena), selection, thread_events_),
-      finder_(std::make_unique<in_target::AccessFinder>()),
+      finder_(make_zeroed<in_target::AccessFinder>()),
       watches_(*this, budget_, settings_of(targets_.arena().config, registers)),
       sampling_(targets_, *finder_, budget_, watches_),
       pace_(targets_.arena().config.period_ns, sample_share * targets_.arena().config.budget,

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/zeroed.h"
 #include "collectors/access/finder.h"
 #include "collectors/observer/counters.h"
 #include "collectors/observer/measured_samples.h"
@@ -119,7 +120,7 @@ class Session final : private WatchWorld {
   CounterTally told_counted_;
   std::uint64_t random_;
   Targets targets_;
-  std::unique_ptr<in_target::AccessFinder> finder_;
+  Zeroed<in_target::AccessFinder> finder_;
   watch_policy::Budget budget_;
   Watches watches_;
   Sampling sampling_;

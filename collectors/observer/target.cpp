@@ -77,7 +77,7 @@ Target::Target(TargetIdentity identity, ArenaAccess& arena, std::uint64_t period
 
 watch_policy::Board& Target::board() {
   if (board_ == nullptr) {
-    board_ = std::make_unique<watch_policy::Board>();
+    board_ = make_zeroed<watch_policy::Board>();
     board_->start(arena().config.board_slots);
   }
   return *board_;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/zeroed.h"
 #include "collectors/observer/arena_ring.h"
 #include "collectors/observer/kernel_events.h"
 #include "collectors/observer/target_process.h"
@@ -123,7 +124,7 @@ class Target {
   MemorySampler::Periods memory_periods_;
   TargetMemory memory_;
   Tracing tracing_;
-  std::unique_ptr<watch_policy::Board> board_;  // null: nobody has asked for it
+  Zeroed<watch_policy::Board> board_;  // null: nobody has asked for it
   std::vector<Mapping> maps_;
   std::vector<TargetModule> modules_;
   bool maps_changed_ = true;

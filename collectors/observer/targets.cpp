@@ -21,7 +21,7 @@ Targets::Targets(ArenaAccess arena, const Selection& selection, const MemoryEven
       selection_(selection),
       memory_(memory),
       period_ns_(arena_.header().config.period_ns),
-      shared_board_(std::make_unique<watch_policy::Board>()) {
+      shared_board_(make_zeroed<watch_policy::Board>()) {
   shared_board_->start(arena_.header().config.board_slots);
 }
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/zeroed.h"
 #include "collectors/observer/arena_ring.h"
 #include "collectors/observer/target.h"
 #include "collectors/observer/watches.h"
@@ -106,9 +107,9 @@ class Targets {
   Processes processes_;
   std::uint32_t begun_ = 0;  // processes
   std::uint64_t period_ns_;
-  std::unique_ptr<watch_policy::Board> shared_board_;  // of lines that processes share
-  std::set<pid_t> passed_over_;                        // children that could not be watched
-  Unwatched retired_;                                  // of those, and of processes that have ended
+  Zeroed<watch_policy::Board> shared_board_;  // of lines that processes share
+  std::set<pid_t> passed_over_;               // children that could not be watched
+  Unwatched retired_;                         // of those, and of processes that have ended
   std::vector<PassedOver> refused_;
 };
 

@@ -113,7 +113,7 @@ class Board {
   /// within the bounds (the other side may be corrupt).
   void start(std::uint32_t slots) {
     if (std::has_single_bit(slots) && slots >= profile::board_slots_least && slots <= most_slots) {
-      shift_ = 64U - static_cast<std::uint32_t>(std::countr_zero(slots));
+      bits_beyond_ = std::countr_zero(slots) - usual_bits;
     }
   }
 
@@ -125,10 +125,11 @@ class Board {
 
  private:
   [[nodiscard]] std::uint32_t hash(std::uint64_t line) const {
-    return static_cast<std::uint32_t>(((line >> 6U) * 0x9e3779b97f4a7c15U) >> shift_);
+    return static_cast<std::uint32_t>(((line >> 6U) * 0x9e3779b97f4a7c15U) >> (64 - usual_bits - bits_beyond_));
   }
 
-  std::uint32_t shift_ = 52;  // 64 - log2(slots)
+  static constexpr int usual_bits = 12;
+  int bits_beyond_ = 0;  // log2(slots), beyond those
   // Slots of which no use is made are never touched, so they take no memory.
   BoardLine lines_[most_slots];
 };

@@ -92,7 +92,7 @@ class Interpreter : public ::testing::Test {
 
   CollectedRows sink_;
   std::vector<std::pair<std::int32_t, std::string>> identified_;
-  RecordDecoder decoder_{sink_, 8, [this](std::int32_t pid, profile::ModuleRow& row) {
+  RecordDecoder decoder_{sink_, [this](std::int32_t pid, profile::ModuleRow& row) {
                            identified_.emplace_back(pid, row.path);
                            row.content_hash = row.build_id.empty() ? 4711U : 0;
                          }};

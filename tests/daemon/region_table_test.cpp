@@ -36,7 +36,7 @@ class Regions : public ::testing::Test {
   std::unique_ptr<ThreadRegions> table_ = std::make_unique<ThreadRegions>();
   std::uint32_t names_ = 0;
   CollectedRows sink_;
-  RegionTable regions_{sink_, 3};
+  RegionTable regions_{sink_};
 };
 
 TEST_F(Regions, AreTheSameInAllThreadsByTheirNames) {

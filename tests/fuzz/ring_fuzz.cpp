@@ -77,7 +77,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::vector<std::byte> ring(ring_bytes);
   profile::RingReader reader(*slot, ring.data(), ring_bytes);
   CheckingSink sink;
-  daemon_room::RecordDecoder interpreter(sink, 2);
+  daemon_room::RecordDecoder interpreter(sink);
   interpreter.open_slot(0, 1, 2, 3);
   Input input{data, size};
   while (input.size != 0) {
