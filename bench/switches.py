@@ -20,7 +20,7 @@ LOOKS = (100, 300, 1000)  # switches after which the recorder's memory is read
 
 EXPLANATION = """## Switches to a new profile
 
-Written by `./dev bench switches`. `record --switch-output {interval} ms` records `false_sharing --threads 9`, which has
+Written by `./dev bench switches`. `record --switch-output {interval}ms` records `false_sharing --threads 9`, which has
 ten threads, {rounds} times for {seconds} s each, in turns with one profile of the same length; *a switch takes* the
 difference of the recorder's CPU time for each switch, the median of the rounds with its 95 % interval (bootstrap): a file
 with its tables, the rows of processes, threads and modules, one look at each thread, and the end of the file before. From

@@ -58,27 +58,34 @@ profile::ThreadRow IntervalTotals::of(const profile::ThreadRow& row, std::uint64
   return told;
 }
 
-profile::ThreadWaitRow IntervalTotals::of(const profile::ThreadWaitRow& row) {
+profile::ThreadWaitRow IntervalTotals::of(const profile::ThreadWaitRow& row, std::uint64_t elapsed_ns) {
   const WaitKey key{row.thread.value, row.kind, row.site};
-  waits_[key] = row;
   profile::ThreadWaitRow told = row;
-  if (const auto base = wait_bases_.find(key); base != wait_bases_.end()) {
-    told.waited_ns = less(row.waited_ns, base->second.waited_ns);
-    told.count = less(row.count, base->second.count);
-  }
+  profile::ThreadWaitRow& all = waits_[key];
+  all = row;
+  const auto base = wait_bases_.find(key);
+  const profile::ThreadWaitRow before = base != wait_bases_.end() ? base->second : profile::ThreadWaitRow{};
+  told.waited_ns = std::min(less(row.waited_ns, before.waited_ns), elapsed_ns);
+  told.count = less(row.count, before.count);
+  all.waited_ns = before.waited_ns + told.waited_ns;
+  all.count = before.count + told.count;
   return told;
 }
 
-profile::ThreadRegionRow IntervalTotals::of(const profile::ThreadRegionRow& row) {
+profile::ThreadRegionRow IntervalTotals::of(const profile::ThreadRegionRow& row, std::uint64_t elapsed_ns) {
   const RegionKey key{row.thread.value, row.region.value};
-  regions_[key] = row;
   profile::ThreadRegionRow told = row;
-  if (const auto base = region_bases_.find(key); base != region_bases_.end()) {
-    told.entries = less(row.entries, base->second.entries);
-    told.elapsed_ns = less(row.elapsed_ns, base->second.elapsed_ns);
-    for (std::size_t what = 0; what < profile::wait_classes; ++what) {
-      told.waited_ns[what] = less(row.waited_ns[what], base->second.waited_ns[what]);
-    }
+  profile::ThreadRegionRow& all = regions_[key];
+  all = row;
+  const auto base = region_bases_.find(key);
+  const profile::ThreadRegionRow before = base != region_bases_.end() ? base->second : profile::ThreadRegionRow{};
+  told.entries = less(row.entries, before.entries);
+  told.elapsed_ns = std::min(less(row.elapsed_ns, before.elapsed_ns), elapsed_ns);
+  all.entries = before.entries + told.entries;
+  all.elapsed_ns = before.elapsed_ns + told.elapsed_ns;
+  for (std::size_t what = 0; what < profile::wait_classes; ++what) {
+    told.waited_ns[what] = std::min(less(row.waited_ns[what], before.waited_ns[what]), elapsed_ns);
+    all.waited_ns[what] = before.waited_ns[what] + told.waited_ns[what];
   }
   return told;
 }

@@ -40,8 +40,9 @@ class IntervalTotals {
   /// Each of these takes a row with totals since the recording's begin, and returns it with those of the interval
   /// [begin_ns, end_ns), or up to now.
   [[nodiscard]] profile::ThreadRow of(const profile::ThreadRow& row, std::uint64_t begin_ns, std::uint64_t end_ns);
-  [[nodiscard]] profile::ThreadWaitRow of(const profile::ThreadWaitRow& row);
-  [[nodiscard]] profile::ThreadRegionRow of(const profile::ThreadRegionRow& row);
+  /// Of times in waits and regions, no more than `elapsed_ns`: the rest is left to the next interval.
+  [[nodiscard]] profile::ThreadWaitRow of(const profile::ThreadWaitRow& row, std::uint64_t elapsed_ns);
+  [[nodiscard]] profile::ThreadRegionRow of(const profile::ThreadRegionRow& row, std::uint64_t elapsed_ns);
   /// As above. `waits` of the result is the sum over the threads so far.
   [[nodiscard]] profile::Session of(const profile::Session& session);
 
@@ -83,6 +84,7 @@ class IntervalTotals {
 
   std::unordered_map<std::uint32_t, ThreadBase> thread_bases_;  // by thread
   std::unordered_map<std::uint32_t, ToldThread> threads_;
+  // What earlier files have told, and that with what this one has.
   std::map<WaitKey, profile::ThreadWaitRow> wait_bases_, waits_;
   std::map<RegionKey, profile::ThreadRegionRow> region_bases_, regions_;
   SessionBase session_base_, session_;

@@ -115,7 +115,7 @@ void ProfileFile::put(const profile::SharedMappingRow& row) {
 
 /// A wait that began in an earlier file has no count here, as that file has counted it.
 void ProfileFile::put(const profile::ThreadWaitRow& row) {
-  profile::ThreadWaitRow told = totals_.of(row);
+  profile::ThreadWaitRow told = totals_.of(row, now_ns_ - begin_.time_ns);
   if (row.kind != profile::WaitKind::all && told.count == 0 && told.waited_ns == 0) {
     return;
   }
@@ -124,7 +124,7 @@ void ProfileFile::put(const profile::ThreadWaitRow& row) {
 }
 
 void ProfileFile::put(const profile::ThreadRegionRow& row) {
-  profile::ThreadRegionRow told = totals_.of(row);
+  profile::ThreadRegionRow told = totals_.of(row, now_ns_ - begin_.time_ns);
   if (told.entries == 0 && told.elapsed_ns == 0) {
     return;
   }

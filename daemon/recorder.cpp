@@ -192,6 +192,7 @@ void Recorder::stop_with_command(Targets& targets) {
 
 void Recorder::pass(Targets& targets) {
   now_ns_ = monotonic_ns();
+  sink_.set_now(now_ns_);
   const Drainer::Pass pass = drainer_.drain(now_ns_);
   take_unobserved();
   if (now_ns_ >= due_.commit) {
@@ -378,6 +379,7 @@ void Recorder::put_remarks(Targets& targets) {
 void Recorder::end(Targets& targets) {
   arena_.header().state.store(static_cast<std::uint32_t>(profile::SessionState::stopping), std::memory_order_release);
   now_ns_ = monotonic_ns();
+  sink_.set_now(now_ns_);
   (void)drainer_.drain(now_ns_);
   const std::vector<pid_t> left = drainer_.liveness().alive();
   if (options_->core_at_end) {

@@ -11,6 +11,7 @@ namespace {
 template <class Row>
 void halve(std::map<std::uint64_t, Row>& rows) {
   std::vector<std::uint64_t> times;
+  times.reserve(rows.size());
   for (const auto& [begin, row] : rows) {
     times.push_back(row.time_ns);
   }

@@ -370,8 +370,11 @@ void Target::part(const WatchedThread& gone, bool exited) {
   profile::ThreadEnd record;
   record.header.type = profile::RecordType::thread_end;
   record.time_ns = now_ns;
-  record.cpu_ns = std::max(thread.cpu_before_ns + read_clock(thread.clock),
-                           thread.records->slot().cpu_ns.load(std::memory_order_relaxed));
+  // A thread that rests has used time that its clock did not count.
+  const std::uint64_t life_ns = exited ? 0 : cpu_time_of(pid(), thread.tid);
+  record.cpu_ns = std::max({thread.cpu_before_ns + read_clock(thread.clock),
+                            thread.records->slot().cpu_ns.load(std::memory_order_relaxed),
+                            life_ns - std::min(life_ns, thread.life_before_ns)});
   record.voluntary_switches = thread.records->slot().switches.load(std::memory_order_relaxed);
   thread.records->slot().cpu_ns.store(record.cpu_ns, std::memory_order_relaxed);
   thread.records->write(record);

@@ -84,28 +84,54 @@ TEST(IntervalTotals, OfThreadsThatAreGoneAreForgotten) {
   EXPECT_EQ(second.of(thread(30, 0), 0, 300 * ms).cpu_ns, 30 * ms);
 }
 
+profile::ThreadWaitRow wait(std::uint64_t waited_ns, std::uint64_t count, std::uint64_t site = 0x10) {
+  profile::ThreadWaitRow row;
+  row.thread = ThreadId{7}, row.kind = profile::WaitKind::mutex, row.site = site;
+  row.waited_ns = waited_ns, row.count = count;
+  return row;
+}
+
+profile::ThreadRegionRow region(std::uint64_t elapsed_ns, std::uint64_t entries, std::uint64_t barrier_ns) {
+  profile::ThreadRegionRow row;
+  row.thread = ThreadId{7}, row.region = profile::RegionId{1};
+  row.entries = entries, row.elapsed_ns = elapsed_ns, row.waited_ns = {10, barrier_ns, 30};
+  return row;
+}
+
 TEST(IntervalTotals, OfWaitsAndRegionsAreDifferencesByPlace) {
-  profile::ThreadWaitRow wait;
-  wait.thread = ThreadId{7}, wait.kind = profile::WaitKind::mutex, wait.site = 0x10;
-  wait.waited_ns = 50, wait.count = 4;
-  profile::ThreadRegionRow region;
-  region.thread = ThreadId{7}, region.region = profile::RegionId{1};
-  region.entries = 3, region.elapsed_ns = 500, region.waited_ns = {10, 20, 30};
   IntervalTotals first;
-  EXPECT_EQ(first.of(wait).waited_ns, 50U);
-  EXPECT_EQ(first.of(region).elapsed_ns, 500U);
+  EXPECT_EQ(first.of(wait(50, 4), 1000).waited_ns, 50U);
+  EXPECT_EQ(first.of(region(500, 3, 20), 1000).elapsed_ns, 500U);
   IntervalTotals third = first.next(all).next(all);  // nothing was told in the second one
-  wait.waited_ns = 70, wait.count = 4;               // the wait goes on
-  EXPECT_EQ(third.of(wait).waited_ns, 20U);
-  EXPECT_EQ(third.of(wait).count, 0U);
-  wait.site = 0x20;
-  EXPECT_EQ(third.of(wait).count, 4U) << "of another place";
-  region.entries = 4, region.elapsed_ns = 700, region.waited_ns = {10, 25, 30};
-  EXPECT_EQ(third.of(region).entries, 1U);
-  EXPECT_EQ(third.of(region).elapsed_ns, 200U);
-  EXPECT_EQ(third.of(region).waited_ns, (std::array<std::uint64_t, 3>{0, 5, 0}));
-  region.elapsed_ns = 600;
-  EXPECT_EQ(third.of(region).elapsed_ns, 100U);
+  EXPECT_EQ(third.of(wait(70, 4), 1000).waited_ns, 20U);
+  EXPECT_EQ(third.of(wait(70, 4), 1000).count, 0U) << "the wait goes on";
+  EXPECT_EQ(third.of(wait(70, 4, 0x20), 1000).count, 4U) << "of another place";
+  EXPECT_EQ(third.of(region(700, 4, 25), 1000).entries, 1U);
+  EXPECT_EQ(third.of(region(700, 4, 25), 1000).elapsed_ns, 200U);
+  EXPECT_EQ(third.of(region(700, 4, 25), 1000).waited_ns, (std::array<std::uint64_t, 3>{0, 5, 0}));
+  EXPECT_EQ(third.of(region(600, 4, 25), 1000).elapsed_ns, 100U);
+}
+
+/// The threads go on while a busy recorder reads their tables.
+TEST(IntervalTotals, WhatIsReadTooLateIsLeftToTheNextInterval) {
+  IntervalTotals first;
+  EXPECT_EQ(first.of(wait(120, 1), 100).waited_ns, 100U);
+  EXPECT_EQ(first.of(region(130, 1, 110), 100).elapsed_ns, 100U);
+  IntervalTotals second = first.next(all);
+  EXPECT_EQ(second.of(wait(150, 2), 100).waited_ns, 50U);
+  EXPECT_EQ(second.of(region(150, 2, 120), 100).elapsed_ns, 50U);
+  EXPECT_EQ(second.of(region(150, 2, 120), 100).waited_ns, (std::array<std::uint64_t, 3>{0, 20, 0}));
+}
+
+/// A wait that a jump ends takes back what was counted of it.
+TEST(IntervalTotals, WhatWasToldIsNotToldAgain) {
+  IntervalTotals first;
+  EXPECT_EQ(first.of(wait(90, 2), 100).waited_ns, 90U);
+  IntervalTotals second = first.next(all);
+  EXPECT_EQ(second.of(wait(40, 1), 100).waited_ns, 0U);
+  IntervalTotals third = second.next(all);
+  EXPECT_EQ(third.of(wait(95, 3), 100).waited_ns, 5U);
+  EXPECT_EQ(third.of(wait(95, 3), 100).count, 1U);
 }
 
 TEST(IntervalTotals, OfTheSessionAreDifferencesAndSumsOfItsThreads) {
