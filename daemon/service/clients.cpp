@@ -73,6 +73,7 @@ std::uint32_t Clients::accept(std::size_t most, std::optional<gid_t> group, std:
       continue;
     }
     ++refused;
+    (void)client.channel.receive();  // a request that nobody has read would hide the answer
     (void)client.channel.send(to_message(
         Reply{Reply::Kind::refused, 0, 0, 0, ErrorCode::refused, "too many connections are open; try again later"}));
   }

@@ -41,13 +41,16 @@ Result<UniqueFd> watch_signals() {
                     : fail(ErrorCode::system, std::string("cannot wait for signals: ") + std::strerror(errno));
 }
 
-/// Sessions need some descriptors each, and so do answers that clients have not received yet.
-void raise_descriptor_limit() {
+/// Sessions need some descriptors each, and so do answers that clients have not received yet. Returns how many
+/// connections leave enough for all else: the metrics' server spins without any.
+std::size_t raise_descriptor_limit() {
+  constexpr rlim_t for_all_else = 128;
   rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur != limit.rlim_max) {
     limit.rlim_cur = limit.rlim_max;
     ::setrlimit(RLIMIT_NOFILE, &limit);
   }
+  return (std::max(limit.rlim_cur, 2 * for_all_else) - for_all_else) / 4;
 }
 
 /// True if services need members of the group.
@@ -72,7 +75,7 @@ Daemon::Daemon(Configuration configuration, DaemonOptions options, UniqueFd sign
 Daemon::~Daemon() = default;
 
 Result<std::unique_ptr<Daemon>> Daemon::start(Configuration configuration, DaemonOptions options) {
-  raise_descriptor_limit();
+  const std::size_t most_connections = raise_descriptor_limit();
   auto state = take_state(configuration.state);
   auto signals = state ? watch_signals() : tl::unexpected<Error>(state.error());
   if (!signals) {
@@ -81,6 +84,7 @@ Result<std::unique_ptr<Daemon>> Daemon::start(Configuration configuration, Daemo
   clear_sessions(configuration.state);
   std::unique_ptr<Daemon> daemon(
       new Daemon(std::move(configuration), std::move(options), std::move(*signals), std::move(*state)));
+  daemon->most_connections_ = most_connections;
   const Configuration& settings = daemon->configuration_;
   if (!settings.metrics_address.empty()) {
     auto server = MetricsServer::start(settings.metrics_address, settings.metrics_port);
@@ -213,13 +217,14 @@ void Daemon::replace_configuration(Configuration&& configuration, std::uint64_t 
 }
 
 void Daemon::serve_clients(std::uint64_t now_ns) {
-  figures_.refusals += clients_.accept(configuration_.sessions + 64UL, group_, now_ns);
   clients_.serve([&](Client& client, const Received& received) { answer(client, received, now_ns); }, now_ns);
   for (Client& client : clients_.all()) {
     if (client.gone && client.session != 0) {
       sessions_.abandon(client.session, now_ns);
     }
   }
+  clients_.remove_gone();  // first: they leave room for others
+  figures_.refusals += clients_.accept(std::min(configuration_.sessions + 64UL, most_connections_), group_, now_ns);
 }
 
 void Daemon::answer(Client& client, const Received& received, std::uint64_t now_ns) {

@@ -69,6 +69,7 @@ class Daemon {
   DaemonOptions options_;
   UniqueFd signals_, state_;    // state_: the lock of the state directory
   std::optional<gid_t> group_;  // of the configuration
+  std::size_t most_connections_ = 0;
   Clients clients_;
   Sessions sessions_;
   ProfileStore store_;
