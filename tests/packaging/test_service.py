@@ -17,12 +17,13 @@ import harness  # noqa: E402
 OURS = ("crosstalk", "crosstalkd")
 CAPABILITIES = 1 << 38 | 1 << 19  # CAP_PERFMON, CAP_SYS_PTRACE
 PROGRAM = "false_sharing"
-SERVICE = f"""[Service]
-User={{name}}
-ExecStart=/usr/local/bin/{PROGRAM} --seconds 100000
+SERVICE = """[Service]
+User={name}
+ExecStart={command}
 [Install]
 WantedBy=multi-user.target
 """
+SERVICES = {"shop": f"/usr/local/bin/{PROGRAM} --seconds 3600", "bank": "/usr/bin/sleep infinity"}
 CONFIGURATION = """
 [[service]]
 name = "shop"
@@ -43,8 +44,8 @@ def prepare(root):
     for name in OURS:
         shutil.copy(debian_root.package(name), root.path / "packages")
     service_guest.copy_program(root, harness.workload(PROGRAM))
-    for name in ("shop", "bank"):
-        (root.path / f"etc/systemd/system/{name}.service").write_text(SERVICE.format(name=name), encoding="ascii")
+    for name, command in SERVICES.items():
+        (root.path / f"etc/systemd/system/{name}.service").write_text(SERVICE.format(name=name, command=command), encoding="ascii")
     done = root.run("for user in shop bank; do useradd --system $user; systemctl enable $user.service; done; "
                     "for user in alice bob; do useradd --create-home $user; done")
     assert done.returncode == 0, done.stderr
@@ -183,7 +184,7 @@ class Service(unittest.TestCase):
         self.well("dpkg --purge crosstalkd crosstalk", 120)
         self.well("! systemctl is-active crosstalkd.service && ! systemctl is-active crosstalkd.socket")
         self.well("! pgrep -u crosstalk . && test ! -e /var/lib/crosstalk && test ! -e /run/crosstalk && test ! -e /etc/crosstalk")
-        self.assertEqual(self.well("systemctl is-failed crosstalkd.service; systemctl --failed --no-legend").split(), ["inactive"])
+        self.assertNotIn("crosstalkd", self.well("systemctl --failed --no-legend"))
 
 
 if __name__ == "__main__":
