@@ -119,6 +119,10 @@ Result<std::vector<std::string>> command_in(const CLI::App& app) {
   return rest;
 }
 
+std::string refuse_negative(const std::string& text) {
+  return text.starts_with('-') ? "'" + text + "' is negative; give a whole number from 0 on" : std::string();
+}
+
 Result<std::uint64_t> parse_period(const std::string& text) {
   constexpr std::array<Unit, 5> units = {{{"", 1}, {"ns", 1}, {"us", 1'000}, {"ms", 1'000'000}, {"s", 1'000'000'000}}};
   const auto ns = in_units(text, units);

@@ -69,6 +69,9 @@ template <class Request, class Judge>
   return Parsed<Request>{std::move(request), ""};
 }
 
+/// A check of an option: rejects negative text, because the parser would read -1 as the largest number.
+[[nodiscard]] std::string refuse_negative(const std::string& text);
+
 /// "4000000", "4000000ns", "4000us", "4ms", "1s" -> nanoseconds. Refused: 0, less than 10 us (a clock cannot keep
 /// up), more than 10 s, anything else.
 [[nodiscard]] Result<std::uint64_t> parse_period(const std::string& text);

@@ -75,11 +75,6 @@ constexpr const char* record_examples =
     "126 when it cannot be executed, 125 when crosstalk refused before it started.\n"
     "Ctrl-C ends the command and still writes the profile. More: man crosstalk-record\n";
 
-/// Rejects negative text, because the parser would read -1 as the largest number.
-std::string refuse_negative(const std::string& text) {
-  return text.starts_with('-') ? "'" + text + "' is negative; give a whole number from 0 on" : std::string();
-}
-
 /// Adds the options for attaching to processes and watching from outside.
 void add_outside_options(CLI::App& app, RecordRequest& request, RecordTexts& texts) {
   app.add_option("-p,--pid", texts.pids,

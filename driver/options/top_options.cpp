@@ -66,7 +66,9 @@ void add_options(CLI::App& app, TopRequest& request, TopTexts& texts) {
   app.add_option("--window", request.window_s, "Time that figures cover, up to 600 seconds [10]")->type_name("S");
   app.add_flag("--once", request.once, "Print one picture as text, after one window");
   app.add_flag("--json", request.json, "Print each picture as one line of JSON (crosstalk.top/1)");
-  app.add_option("-n,--count", request.count, "End after so many pictures")->type_name("COUNT");
+  app.add_option("-n,--count", request.count, "End after so many pictures")
+      ->type_name("COUNT")
+      ->check(refuse_negative, "");
   app.add_option("--from", request.from, "Show the pictures of a file of --json; -: of standard input")
       ->type_name("FILE");
   for (std::size_t i = 0; i < passed.size(); ++i) {
@@ -78,9 +80,8 @@ void add_options(CLI::App& app, TopRequest& request, TopTexts& texts) {
   }
   app.add_flag("--daemon", texts.daemon, "With -p: let crosstalkd observe [if you may not and it runs]");
   app.add_flag("--no-daemon", texts.no_daemon, "Never let crosstalkd observe");
-  app.add_option("--sysroot", request.sysroot, "Directory to search first for program files and sources")
-      ->type_name("DIR");
-  app.add_option("--color", texts.color, "Colours: auto, always, never [auto]")->type_name("WHEN");
+  add_sysroot_option(app, request.sysroot);
+  add_color_option(app, texts.color);
 }
 
 /// The recorder's part of the options.

@@ -24,6 +24,10 @@ void add_sysroot_option(CLI::App& app, std::string& sysroot) {
       ->check(is_directory, "");
 }
 
+void add_color_option(CLI::App& app, std::string& color) {
+  app.add_option("--color", color, "Colours: auto, always, never [auto]")->type_name("WHEN");
+}
+
 void add_verbose_option(CLI::App& app, int& verbosity) {
   app.add_flag("-v,--verbose", verbosity, "Print progress details on standard error")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
@@ -32,7 +36,7 @@ void add_verbose_option(CLI::App& app, int& verbosity) {
 void add_view_options(CLI::App& app, ViewTexts& texts, std::string& sysroot, int& verbosity) {
   add_sysroot_option(app, sysroot);
   app.add_flag("--no-pager", texts.no_pager, "Do not page text on a terminal");
-  app.add_option("--color", texts.color, "Colours: auto, always, never [auto]")->type_name("WHEN");
+  add_color_option(app, texts.color);
   add_verbose_option(app, verbosity);
 }
 

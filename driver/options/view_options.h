@@ -36,6 +36,8 @@ void add_format_option(CLI::App& app, ViewTexts& texts, const std::string& forms
 void add_sysroot_option(CLI::App& app, std::string& sysroot);
 /// -v, once or more.
 void add_verbose_option(CLI::App& app, int& verbosity);
+/// --color.
+void add_color_option(CLI::App& app, std::string& color);
 /// --sysroot, --no-pager, --color, --verbose.
 void add_view_options(CLI::App& app, ViewTexts& texts, std::string& sysroot, int& verbosity);
 

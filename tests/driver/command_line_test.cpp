@@ -9,6 +9,7 @@
 #include "driver/options/report_options.h"
 #include "driver/options/roofline_options.h"
 #include "driver/options/suggestion.h"
+#include "driver/options/top_options.h"
 
 namespace crosstalk::driver::command_line_test {
 namespace {
@@ -382,6 +383,76 @@ TEST(DoctorCommandLine, TakesAFormat) {
   EXPECT_TRUE(parse_doctor({"--format", "json"})->request->json);
   EXPECT_FALSE(parse_doctor({"--format", "csv"}));
   EXPECT_FALSE(parse_doctor({"extra"}));
+}
+
+TopRequest watched(const Arguments& arguments) {
+  const auto parsed = parse_top(arguments);
+  EXPECT_TRUE(parsed) << (parsed ? "" : parsed.error().message);
+  return parsed && parsed->request ? *parsed->request : TopRequest{};
+}
+
+std::string top_error(const Arguments& arguments) {
+  const auto parsed = parse_top(arguments);
+  EXPECT_FALSE(parsed);
+  return parsed ? "" : parsed.error().message;
+}
+
+TEST(TopCommandLine, TakesDefaultsAndProcesses) {
+  const TopRequest request = watched({"-p", "12,13"});
+  EXPECT_EQ(request.recorder, (std::vector<std::string>{"-p", "12,13"}));
+  EXPECT_TRUE(request.command.empty());
+  EXPECT_DOUBLE_EQ(request.refresh_s, 2);
+  EXPECT_DOUBLE_EQ(request.window_s, 10);
+  EXPECT_FALSE(request.once || request.json);
+  EXPECT_EQ(request.count, 0U);
+}
+
+TEST(TopCommandLine, HandsTheRecordersOptionsOn) {
+  const TopRequest request = watched({"--budget", "1", "--method", "watch", "--no-children", "--json", "-n", "3",
+                                      "--refresh", "0.5", "--window", "3", "--", "./a.out", "-n", "7"});
+  EXPECT_EQ(request.recorder, (std::vector<std::string>{"--no-children", "--budget", "1", "--method", "watch"}));
+  EXPECT_EQ(request.command, (std::vector<std::string>{"./a.out", "-n", "7"}));
+  EXPECT_TRUE(request.json);
+  EXPECT_EQ(request.count, 3U);
+  EXPECT_DOUBLE_EQ(request.refresh_s, 0.5);
+  EXPECT_EQ(watched({"./a.out", "--json"}).command, (std::vector<std::string>{"./a.out", "--json"}));
+}
+
+TEST(TopCommandLine, RefusesInOneLineThatNamesTheChoice) {
+  const std::vector<std::pair<Arguments, std::string>> cases = {
+      {{}, "-p PID"},
+      {{"-p", "x"}, "no process id"},
+      {{"-p", ""}, "--pid"},
+      {{"-p", "1", "--", "true"}, "not both"},
+      {{"-p", "1", "--budget", "0"}, "--budget"},
+      {{"-p", "1", "--method", "guess"}, "watch"},
+      {{"-p", "1", "--refresh", "0.1"}, "0.5 to 60"},
+      {{"-p", "1", "--refresh", "nan"}, "0.5 to 60"},
+      {{"-p", "1", "--refresh", "20"}, "at least one refresh (20 s)"},
+      {{"-p", "1", "--window", "601"}, "600"},
+      {{"-p", "1", "--once", "--json"}, "choose one"},
+      {{"-p", "1", "-n", "-1"}, "--count"},
+      {{"--inject", "true"}, "-p"},
+      {{"--from", "x", "-p", "1"}, "--from"},
+      {{"--from", "x", "--json"}, "--from"},
+      {{"--from", ""}, "--from"},
+      {{"--colour", "never", "-p", "1"}, "did you mean '--color'?"},
+      {{"--color", "blue", "-p", "1"}, "never"},
+      {{"--sysroot", "/no/such", "-p", "1"}, "there is no such directory"},
+  };
+  for (const auto& [arguments, words] : cases) {
+    const std::string error = top_error(arguments);
+    EXPECT_NE(error.find(words), std::string::npos) << error << " lacks " << words;
+    EXPECT_EQ(error.find('\n'), std::string::npos);
+  }
+}
+
+TEST(TopCommandLine, HelpTeachesTheKeys) {
+  const auto parsed = parse_top({"--help"});
+  ASSERT_TRUE(parsed && !parsed->request);
+  for (const char* const words : {"crosstalk top -p 4711", "Keys:", "--json", "man crosstalk-top"}) {
+    EXPECT_NE(parsed->text.find(words), std::string::npos) << words;
+  }
 }
 
 TEST(ShellQuoted, RoundTripsAwkwardWords) {
