@@ -125,11 +125,15 @@ class OwnTmp {
   explicit OwnTmp(const std::string& map) {
     int told[2];
     if (::pipe(told) == 0 && (pid_ = ::fork()) == 0) {
-      const bool apart = ::unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0 && ::mount("tmp", "/tmp", "tmpfs", 0, "") == 0;
+      const int spaces = ::geteuid() == 0 ? CLONE_NEWNS : CLONE_NEWUSER | CLONE_NEWNS;
+      const bool apart = ::unshare(spaces) == 0 && ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+                         ::mount("tmp", "/tmp", "tmpfs", 0, "") == 0;
+      bool written = false;
       if (apart) {
-        std::ofstream("/tmp/perf-" + std::to_string(::getpid()) + ".map") << map;
+        std::ofstream file("/tmp/perf-" + std::to_string(::getpid()) + ".map");
+        written = static_cast<bool>(file << map << std::flush);
       }
-      static_cast<void>(!::write(told[1], apart ? "y" : "n", 1));
+      static_cast<void>(!::write(told[1], written ? "y" : "n", 1));
       ::pause();
       ::_exit(0);
     }
