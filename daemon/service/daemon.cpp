@@ -134,7 +134,6 @@ void Daemon::run() {
     look_after_profiles(now_ns);
     clients_.remove_gone();
   }
-  manager.stopping();
 }
 
 bool Daemon::stopped() const {
@@ -172,6 +171,7 @@ void Daemon::take_signals(std::uint64_t now_ns) {
     if (static_cast<int>(info.ssi_signo) == SIGHUP) {
       reload(now_ns);
     } else if (!stopping_) {
+      ServiceManager::stopping();
       log_line(Level::notice, "stopping; recordings end");
       stopping_ = true;
       sessions_.stop_all(now_ns);

@@ -3,7 +3,9 @@
 
 import os
 import signal
+import socket
 import sqlite3
+import subprocess
 
 import daemon_harness
 import harness
@@ -263,6 +265,44 @@ class Reloads(daemon_harness.Case):
         self.reload(daemon, "change at a restart only")
         self.assertTrue(is_alive(int(line[0])))
         self.assertEqual(len(self.started()), 1)
+
+
+class Manager(daemon_harness.Case):
+    """Under a service manager, as systemd is one: sd_listen_fds(3), sd_notify(3)."""
+
+    def test_it_takes_the_managers_socket_and_tells_its_state(self):
+        notified = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.addCleanup(notified.close)
+        notified.bind(self.path("notify"))
+        notified.settimeout(60)
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.addCleanup(listener.close)
+        listener.bind(self.path("s"))
+        listener.listen()
+        self.configure()
+        # Descriptor 3 is the socket, and the process that executes the daemon is the one that is meant.
+        shell = f'exec 3<&{listener.fileno()} {listener.fileno()}<&-; LISTEN_FDS=1 LISTEN_PID=$$ WATCHDOG_PID=$$ exec "$@"'
+        daemon = subprocess.Popen(["bash", "-c", shell, "bash", daemon_harness.CROSSTALKD, "--config", self.path("c.toml"),
+                                   "--socket", self.path("unused"), "--program", harness.CROSSTALK],
+                                  env={**os.environ, "NOTIFY_SOCKET": self.path("notify"), "WATCHDOG_USEC": "600000"},
+                                  pass_fds=[listener.fileno()], stderr=subprocess.DEVNULL)
+        self.addCleanup(self.end, daemon)
+        self.assertEqual(notified.recv(100), b"READY=1")
+        self.assertTrue(self.client().status())
+        for _ in range(5):  # without anything else to do
+            self.assertEqual(notified.recv(100), b"WATCHDOG=1")
+        daemon.send_signal(signal.SIGHUP)
+        self.expect(notified, b"RELOADING=1")
+        self.expect(notified, b"READY=1")
+        self.assertEqual(self.stop(daemon), 0)
+        self.expect(notified, b"STOPPING=1")
+        self.assertTrue(os.path.exists(self.path("s")))  # it is the manager's
+        self.assertFalse(os.path.exists(self.path("unused")))
+
+    def expect(self, notified, message):
+        while (got := notified.recv(100)) == b"WATCHDOG=1":
+            pass
+        self.assertEqual(got, message)
 
 
 if __name__ == "__main__":
