@@ -37,7 +37,7 @@ const sockaddr* generic(const sockaddr_un& address) { return reinterpret_cast<co
 std::vector<gid_t> groups_of(int socket) {
   std::vector<gid_t> groups(64);
   while (true) {
-    socklen_t bytes = static_cast<socklen_t>(groups.size() * sizeof(gid_t));
+    auto bytes = static_cast<socklen_t>(groups.size() * sizeof(gid_t));
     if (::getsockopt(socket, SOL_SOCKET, SO_PEERGROUPS, groups.data(), &bytes) == 0) {
       groups.resize(bytes / sizeof(gid_t));
       return groups;

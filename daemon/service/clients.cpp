@@ -24,7 +24,7 @@ constexpr std::size_t most_unread = most_message_bytes;
 }  // namespace
 
 std::optional<gid_t> group_id(const std::string& name) {
-  std::array<char, 64 * 1024> buffer{};
+  std::array<char, 64 * 1024UL> buffer{};
   ::group entry{};
   ::group* found = nullptr;
   const int error = ::getgrnam_r(name.c_str(), &entry, buffer.data(), buffer.size(), &found);

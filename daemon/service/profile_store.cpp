@@ -112,9 +112,9 @@ Result<UniqueFd> take_state(const std::string& state) {
 std::string session_folder(const std::string& state) { return state + "/sessions"; }
 
 void clear_sessions(const std::string& state) {
-  const std::string folder = session_folder(state);
+  const std::string folder = session_folder(state) + "/";
   for (const std::string& name : names_in(folder)) {
-    ::unlink((folder + "/" + name).c_str());
+    ::unlink((folder + name).c_str());
   }
 }
 
@@ -146,12 +146,11 @@ bool is_left(const StoredProfile& profile, std::int64_t now_s) {
 }
 
 std::vector<StoredProfile> profiles_of(const std::string& state, const std::string& service) {
-  const std::string folder = state + "/services/" + service;
+  const std::string folder = state + "/services/" + service + "/";
   std::map<std::string, StoredProfile> by_name;
   for (const std::string& file : names_in(folder)) {
     struct stat of {};
-    if (!file.starts_with(service + ".db") || ::lstat((folder + "/" + file).c_str(), &of) != 0 ||
-        !S_ISREG(of.st_mode)) {
+    if (!file.starts_with(service + ".db") || ::lstat((folder + file).c_str(), &of) != 0 || !S_ISREG(of.st_mode)) {
       continue;
     }
     StoredProfile& profile = by_name[profile_of(file)];
@@ -163,7 +162,7 @@ std::vector<StoredProfile> profiles_of(const std::string& state, const std::stri
   for (auto& [name, profile] : by_name) {
     profile.service = service;
     profile.name = name;
-    profile.path = folder + "/" + name;
+    profile.path = folder + name;
     profiles.push_back(std::move(profile));
   }
   return profiles;
@@ -174,8 +173,9 @@ std::vector<StoredProfile> ProfileStore::look() {
   constexpr std::int64_t settled_ns = 2'000'000'000;
   std::map<std::string, Folder> there;
   std::vector<StoredProfile> all;
-  for (const std::string& service : names_in(state_ + "/services")) {
-    const std::int64_t now = changed_ns(state_ + "/services/" + service);
+  const std::string services = state_ + "/services/";
+  for (const std::string& service : names_in(services)) {
+    const std::int64_t now = changed_ns(services + service);
     const auto since = static_cast<std::int64_t>(clock_ns(CLOCK_REALTIME)) - now;
     Folder& folder = there[service];
     folder = std::exchange(folders_[service], {});

@@ -100,6 +100,7 @@ Result<Worker> Worker::start(const WorkerPlan& plan) {
   std::vector<std::string> words = {plan.program};
   words.insert(words.end(), plan.arguments.begin(), plan.arguments.end());
   std::vector<char*> pointers;
+  pointers.reserve(words.size() + 1);
   for (std::string& word : words) {
     pointers.push_back(word.data());
   }

@@ -79,8 +79,9 @@ TEST(Channel, ClosesMoreDescriptorsThanAMessageHas) {
   rights->cmsg_level = SOL_SOCKET;
   rights->cmsg_type = SCM_RIGHTS;
   rights->cmsg_len = CMSG_LEN(50 * sizeof(int));
+  const int sent = null.get();
   for (int i = 0; i < 50; ++i) {
-    std::memcpy(CMSG_DATA(rights) + static_cast<std::size_t>(i) * sizeof(int), &null, sizeof(int));
+    std::memcpy(CMSG_DATA(rights) + static_cast<std::size_t>(i) * sizeof(int), &sent, sizeof(int));
   }
   const int before = ::dup(0);
   ::close(before);

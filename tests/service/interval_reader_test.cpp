@@ -17,7 +17,6 @@
 namespace crosstalk::service::interval_reader_test {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Outcomes = std::vector<IntervalReader::Outcome>;
 

@@ -144,8 +144,8 @@ TEST(Request, EachOptionHasItsTypeAndRange) {
       {"budget_percent", {"0.1", "3", "100"}, {"0.09", "0", "-3", "101", "\"3%\"", "[]"}},
       {"method",
        {"\"watch\"", "\"next-new\"", "\"\""},
-       {"5", "\"-o\"", "\"--help\"", "\"a b\"", "\"A\"", "\"a\\u0000\"", "[]"}},
-      {"partner", {"\"auto\"", "\"next-store\""}, {"false", "\"-\"", "\"/etc\"", "\"a,b\"", "\"a\\nb\""}},
+       {"5", "\"-o\"", "\"--help\"", "\"a b\"", "\"A\"", R"("a\u0000")", "[]"}},
+      {"partner", {"\"auto\"", "\"next-store\""}, {"false", "\"-\"", "\"/etc\"", "\"a,b\"", R"("a\nb")"}},
       {"refresh_s", {"0.1", "2", "3600"}, {"0", "0.05", "3601", "\"2\""}},
       {"window_s", {"0.1", "86400"}, {"0", "86401", "null5", "{}"}},
       {"watchpoints", {"0", "4"}, {"5", "-1", "2.5", "\"2\"", "18446744073709551616"}},
@@ -160,7 +160,7 @@ TEST(Request, EachOptionHasItsTypeAndRange) {
       EXPECT_EQ(request.error().message.find('\n'), std::string::npos);
     }
   }
-  expect_refused(with_options("\"method\":\"" + std::string(33, 'a') + "\""), ErrorCode::invalid_argument, "'method'");
+  expect_refused(with_options(R"("method":")" + std::string(33, 'a') + '"'), ErrorCode::invalid_argument, "'method'");
   expect_refused(R"({"request":"record","pids":[1],"options":[]})", ErrorCode::invalid_argument,
                  "'options' must be an object");
   expect_refused(R"({"request":"fetch","service":5})", ErrorCode::invalid_argument, "'service' must be a text");

@@ -73,7 +73,7 @@ class Reader {
     const std::string sample = line.substr(0, at);
     Labels labels;
     if (at != std::string::npos && line[at] == '{') {
-      const std::string fault = take_labels(line, ++at, labels);
+      std::string fault = take_labels(line, ++at, labels);
       if (!fault.empty()) {
         return fault;
       }

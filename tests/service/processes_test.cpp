@@ -17,7 +17,6 @@
 namespace crosstalk::service::processes_test {
 namespace {
 
-using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 

@@ -25,7 +25,7 @@ using ::testing::IsEmpty;
 
 constexpr std::int64_t now = 1'800'000'000, day = 86400;
 
-StoredProfile profile(std::string name, std::uint64_t bytes, std::int64_t written_s, bool has_log = false) {
+StoredProfile profile(const std::string& name, std::uint64_t bytes, std::int64_t written_s, bool has_log = false) {
   return {"s", name, "/" + name, bytes, written_s, has_log};
 }
 

@@ -24,10 +24,9 @@ using ::testing::HasSubstr;
 
 constexpr std::uint64_t second = 1'000'000'000;
 // The last argument is the profile.
-const char* const records = "for last; do :; done; echo content >\"$last\"; echo \"$@\" >&2";
+const char* const records = R"(for last; do :; done; echo content >"$last"; echo "$@" >&2)";
 const char* const until_told =
-    "for last; do :; done; trap 'echo content >\"$last\"; exit 0' INT; echo ready >&2; "
-    "while :; do sleep 0.01; done";
+    R"(for last; do :; done; trap 'echo content >"$last"; exit 0' INT; echo ready >&2; while :; do sleep 0.01; done)";
 
 class SessionsTest : public ::testing::Test {
  protected:
@@ -110,7 +109,7 @@ TEST_F(SessionsTest, GiveTheProfileAndKeepNone) {
 
 TEST_F(SessionsTest, GiveNoHalfProfile) {
   for (const char* const script :
-       {"exit 1", "for last; do :; done; echo x >\"$last\"; echo y >\"$last-wal\"; kill -9 $$",
+       {"exit 1", R"(for last; do :; done; echo x >"$last"; echo y >"$last-wal"; kill -9 $$)",
         "for last; do :; done; : >\"$last\""}) {
     Sessions all = sessions(script);
     ASSERT_TRUE(begin(all));

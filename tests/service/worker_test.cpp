@@ -23,8 +23,6 @@
 namespace crosstalk::service::worker_test {
 namespace {
 
-using ::testing::HasSubstr;
-
 /// Waits until it holds; no test waits that long for what comes.
 bool soon(const std::function<bool()>& holds) {
   for (int i = 0; i < 15'000; ++i) {
