@@ -176,6 +176,7 @@ TEST(Configuration, RefusesWhatIsNotToml) {
   expect_refused("[daemon]\nsessions = 5\nsessions = 6\n", 3, "it is not TOML");
   expect_refused("[daemon]\n[state]\n[daemon]\n", 3, "it is not TOML");
   expect_refused("\xff\n", 1, "it is not TOML");
+  expect_refused("[\x01]\n", 1, "it is not TOML");
   expect_refused("gr\xc3\xb6sse = 1\n", 1, "it is not TOML");  // a letter that keys may not have without quotes
   expect_refused("a = " + std::string(100'000, '['), 1, "it is not TOML");
 }
