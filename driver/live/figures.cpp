@@ -231,6 +231,15 @@ void fill_threads(const Analysis& window, const Analysis& latest, Snapshot& snap
     snapshot.threads.push_back({thread.index, thread.pid, thread.tid, thread.name, thread.cpu_s,
                                 now != nullptr ? now->cpu_s : std::optional(0.0), thread.communication_s});
   }
+  if (const std::size_t all = snapshot.threads.size(); all > most_threads) {
+    std::stable_sort(snapshot.threads.begin(), snapshot.threads.end(),
+                     [](const ThreadRow& a, const ThreadRow& b) { return a.cpu_s.value_or(0) > b.cpu_s.value_or(0); });
+    snapshot.threads.resize(most_threads);
+    std::sort(snapshot.threads.begin(), snapshot.threads.end(),
+              [](const ThreadRow& a, const ThreadRow& b) { return a.index < b.index; });
+    snapshot.warnings.push_back(
+        {"rows_left_out", fmt::format("the {} of {} threads that used most time are listed", most_threads, all)});
+  }
 }
 
 void fill_findings(const Analysis& window, Snapshot& snapshot) {
@@ -277,7 +286,8 @@ void fill_head(const Analysis& window, const Analysis& latest, const Circumstanc
   snapshot.refresh_s = circumstances.refresh_s;
   snapshot.command = window.session.command;
   for (const profile::ProcessRow& process : latest.processes) {
-    if (std::find(snapshot.pids.begin(), snapshot.pids.end(), process.pid) == snapshot.pids.end()) {
+    if (snapshot.pids.size() < most_threads &&
+        std::find(snapshot.pids.begin(), snapshot.pids.end(), process.pid) == snapshot.pids.end()) {
       snapshot.pids.push_back(process.pid);
     }
   }

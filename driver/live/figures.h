@@ -19,8 +19,8 @@ struct Circumstances {
 };
 
 /// Rows that a snapshot has at most. A list that lost some has a warning `rows_left_out`.
-inline constexpr std::size_t most_cells = 1024, most_exchange_rows = 60, most_loops = 60, most_code_rows = 200,
-                             most_pairs = 32;
+inline constexpr std::size_t most_threads = 4096, most_cells = 1024, most_exchange_rows = 60, most_loops = 60,
+                             most_code_rows = 200, most_pairs = 32;
 
 /// `window` holds `latest`; both number threads alike.
 [[nodiscard]] Snapshot snapshot_of(const attribution::Analysis& window, const attribution::Analysis& latest,

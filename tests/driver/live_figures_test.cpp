@@ -91,6 +91,15 @@ TEST(LiveFigures, AHugeMatrixKeepsItsCostliestPairs) {
   }
 }
 
+TEST(LiveFigures, OfVeryManyThreadsTheBusiestAreListed) {
+  attribution::Analysis window = driver::test::crowded_analysis(5000);
+  window.threads[4999].cpu_s = 9;
+  const Snapshot snapshot = snapshot_of(window, window, {});
+  ASSERT_EQ(snapshot.threads.size(), most_threads);
+  EXPECT_EQ(snapshot.threads.back().index, 4999U);
+  EXPECT_EQ(snapshot.threads[1].index, 1U);
+}
+
 TEST(LiveWindow, OldIntervalsLeaveIt) {
   Window window(10, 2);
   for (std::uint64_t begin = 0; begin < 20; begin += 2) {
