@@ -94,7 +94,7 @@ void fill_cells(const Analysis& window, const Analysis& latest, bool known, Snap
     CellRow row{cell.producer, cell.consumer, cell.true_sharing.cost_s, cell.false_sharing.cost_s,
                 measured_exchange(cell.true_sharing, cell.false_sharing)};
     add_latest(row.exchange, before.like(cell), known);
-    snapshot.cells.push_back(std::move(row));
+    snapshot.cells.push_back(row);
   }
   if (snapshot.cells.size() > most_cells) {
     const auto costlier = [](const CellRow& a, const CellRow& b) {

@@ -26,6 +26,7 @@ constexpr std::size_t longest_words = 4096;  // bytes of a line; the rest is dro
 
 std::vector<char*> pointers(const std::vector<std::string>& words) {
   std::vector<char*> list;
+  list.reserve(words.size() + 1);
   for (const std::string& word : words) {
     list.push_back(const_cast<char*>(word.c_str()));  // exec's interface; it does not write
   }

@@ -92,6 +92,7 @@ Analysis interval(double cost_s, double cpu_s, const std::string& field = "[1]")
 
 Analysis sum(const std::vector<Analysis>& parts) {
   std::vector<const Analysis*> pointers;
+  pointers.reserve(parts.size());
   for (const Analysis& part : parts) {
     pointers.push_back(&part);
   }

@@ -13,6 +13,7 @@ using test::sample_snapshot;
 
 std::vector<std::string> names(const std::vector<Row>& rows) {
   std::vector<std::string> all;
+  all.reserve(rows.size());
   for (const Row& row : rows) {
     all.push_back(row.name);
   }

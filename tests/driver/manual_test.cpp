@@ -180,7 +180,7 @@ void collect_types(const nlohmann::json& value, const std::string& path, std::ma
     if (value.is_array()) {
       collect_types(inner, path + "[]", types);
     } else if (value.is_object()) {
-      collect_types(inner, path.empty() ? name : path + "." + name, types);
+      collect_types(inner, path.empty() ? name : std::string(path).append(".").append(name), types);
     }
   }
 }
