@@ -88,8 +88,10 @@ class StreamFeed final : public Feed {
     }
     if (got == 0) {
       news.ended = true;
-      if (!any_) {  // else the rest is of a line that was cut short
+      if (!any_ && !lines_.rest().empty()) {  // else the rest is of a line that was cut short
         (void)read_line(lines_.rest(), news);
+      } else if (!any_) {
+        news.error = Error{ErrorCode::corrupt, "the stream ended before its first picture"};
       }
     }
     return news;

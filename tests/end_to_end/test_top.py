@@ -221,7 +221,7 @@ class Once(Top):
         self.assertIn("shared_counter[3]", result.stdout)
 
     def test_what_is_no_stream_is_refused_in_a_line(self):
-        for text in ("nothing of that kind\n", "{}\n", json.dumps({**PICTURE, "threads": 3}) + "\n", "{"):
+        for text in ("nothing of that kind\n", "{}\n", json.dumps({**PICTURE, "threads": 3}) + "\n", "{", ""):
             with open(self.path("bad"), "w", encoding="utf-8") as stream:
                 stream.write(text)
             self.assert_one_line_error(self.top("--from", self.path("bad"), "--once"), (1,))
