@@ -88,11 +88,14 @@ class Processes(harness.Case):
     @harness.needs_watchpoints
     def test_processes_that_share_no_memory_exchange_nothing(self):
         program = workload("false_sharing")
-        recorded = self.record(["sh", "-c", f"{program} --seconds 2 & {program} --seconds 2; wait"])
-        self.assertEqual(recorded.status, 0, recorded.stderr)
-        report = self.report(recorded.profile)
+        for seconds in (2, 6, 18):  # few watches on a loaded machine
+            recorded = self.record(["sh", "-c", f"{program} --seconds {seconds} & {program} --seconds {seconds}; wait"])
+            self.assertEqual(recorded.status, 0, recorded.stderr)
+            report = self.report(recorded.profile)
+            cells = report["communication"]["cells"]
+            if cells:
+                break
         pid = {thread["index"]: thread["pid"] for thread in report["threads"]}
-        cells = report["communication"]["cells"]
         self.assertTrue(cells)
         for cell in cells:
             self.assertEqual(pid[cell["producer"]], pid[cell["consumer"]], cell)

@@ -264,7 +264,7 @@ int main() {
         self.assertEqual(self.refused(profile, "--view", "asm", "pair.cpp:0").status, 125)
         os.remove(program)
         for view in ("asm", "source"):
-            self.assertIn("pair", self.refused(profile, "--view", view).stderr)
+            self.assertIn("pair", self.refused(profile, "--view", view, "bump").stderr)
 
     @harness.needs_watchpoints
     def test_a_program_built_anew_is_not_shown_with_wrong_lines(self):
