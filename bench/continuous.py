@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures what crosstalkd costs a loaded key-value server that it keeps recorded: the CPU time of the server, the
-daemon, its recorder and its reports, for as many requests as a bare run serves. Also compares what one interval finds
-with what a recording of ten seconds finds. Writes a section of docs/overhead.md."""
+daemon, its recorder and its reports, for as many requests as a bare run serves. Writes a section of docs/overhead.md.
+With --findings, compares what one interval finds with what a recording of ten seconds finds; a section of
+docs/accuracy.md."""
 
 import argparse
 import json
@@ -13,6 +14,7 @@ import sys
 import time
 
 import common
+import continuous_findings
 from programs import Redis
 
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
@@ -56,13 +58,13 @@ def cpu_s(pid, with_children):
 
 
 class Daemon:
-    """crosstalkd, which watches redis-server."""
+    """crosstalkd, which watches one service."""
 
-    def __init__(self, folder, interval, port):
+    def __init__(self, folder, interval, selection):
         self.socket = folder.file("socket")
         with open(folder.file("crosstalkd.toml"), "w", encoding="utf-8") as file:
             file.write(f'[state]\ndirectory = "{folder.file("state")}"\n[metrics]\nport = 0\n'
-                       f'[[service]]\nname = "redis"\ncommand = "redis-server*:{port}*"\ninterval = "{interval}s"\n')
+                       f'[[service]]\nname = "server"\n{selection}\ninterval = "{interval}s"\n')
         self.process = subprocess.Popen([daemon_program(), "--config", folder.file("crosstalkd.toml"), "--socket", self.socket,
                                          "--program", common.CROSSTALK], stderr=open(folder.file("log"), "w", encoding="utf-8"))
 
@@ -85,6 +87,8 @@ class Daemon:
 
 
 class Server:
+    title = "`redis-server --io-threads 2`"
+
     def __init__(self, folder):
         self.port = str(Redis.free_port())
         self.process = subprocess.Popen(Redis.command(folder, self.port), stdout=subprocess.DEVNULL)
@@ -106,7 +110,7 @@ def run(arguments, recorded):
     """CPU time of the server, and of the daemon with its workers, during the load."""
     with common.Folder() as folder:
         server = Server(folder)
-        daemon = Daemon(folder, arguments.interval, server.port) if recorded else None
+        daemon = Daemon(folder, arguments.interval, f'command = "redis-server*:{server.port}*"') if recorded else None
         try:
             server.load(20000)  # both are warm
             if daemon:
@@ -126,14 +130,48 @@ def run(arguments, recorded):
             server.stop()
 
 
+class LoadedServer(Server):
+    """Under load until it is stopped."""
+
+    def __init__(self, folder):
+        super().__init__(folder)
+        self.clients = subprocess.Popen(["redis-benchmark", "-p", self.port, "-q", "-l", "-c", "20", "-P", "4", "-t", "set,get"],
+                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def stop(self):
+        self.clients.kill()
+        self.clients.wait()
+        super().stop()
+
+
+def write_findings(arguments):
+    interval = arguments.interval
+
+    def daemon_of(folder, pid):
+        executable = os.readlink(f"/proc/{pid}/exe")
+        return Daemon(folder, interval, f'executable = "{executable}"')
+    servers = [LoadedServer] + [lambda _, name=name: continuous_findings.Workload(name)
+                                for name in ("busy_server", "false_sharing", "mixed", "pipeline", "work_stealing")]
+    text = continuous_findings.section(servers, daemon_of, interval)
+    if getattr(arguments, "print"):
+        print(text)
+    else:
+        common.write_section("accuracy.md", "continuous-findings", text)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pairs", type=int, default=30, help="pairs of runs [30]")
     parser.add_argument("--requests", type=int, default=1500000, help="requests of each kind and run [1500000]")
-    parser.add_argument("--interval", type=int, default=10, help="seconds of an interval [10]")
+    parser.add_argument("--interval", type=int, help="seconds of an interval [10; of --findings 60]")
     parser.add_argument("--print", action="store_true", help="print the section, do not write it")
     parser.add_argument("--keep", help="folder for the profiles of the recorded runs")
+    parser.add_argument("--findings", action="store_true", help="compare what is found")
     arguments = parser.parse_args()
+    arguments.interval = arguments.interval or (60 if arguments.findings else 10)
+    if arguments.findings:
+        write_findings(arguments)
+        return
     bare, together, own = [], [], []
     for index in range(arguments.pairs):
         for recorded in (False, True) if index % 2 == 0 else (True, False):
