@@ -213,10 +213,12 @@ class Case(harness.Case):
         return [os.path.join(folder, name) for name in sorted(names)
                 if re.fullmatch(re.escape(service) + r"\.db(\.\d+)?", name) and name + "-wal" not in names]
 
+    def metrics_address(self):
+        return harness.wait_until(lambda: re.search(r"metrics are at (\S+)", self.logged())).group(1)
+
     def scrape(self):
         """The text of the metrics."""
-        address = harness.wait_until(lambda: re.search(r"metrics are at (\S+)", self.logged())).group(1)
-        with urllib.request.urlopen(address, timeout=60) as answer:
+        with urllib.request.urlopen(self.metrics_address(), timeout=60) as answer:
             return answer.headers["Content-Type"], answer.read().decode()
 
     def metric(self, name, **labels):
