@@ -262,7 +262,10 @@ Result<Configuration> parse_configuration(std::string_view text, const std::stri
     return fail(ErrorCode::invalid_argument,
                 printable(name + ":" + std::to_string(line) + ": it is not TOML: " + std::string(error.description())));
   } catch (const std::logic_error& error) {
-    const auto at = std::find_if(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) > 0x7e; });
+    const auto at = std::find_if(text.begin(), text.end(), [](char c) {
+      const auto byte = static_cast<unsigned char>(c);
+      return byte > 0x7e || (byte < ' ' && byte != '\t' && byte != '\n' && byte != '\r');
+    });
     return fail(ErrorCode::invalid_argument, name + ":" + std::to_string(1 + std::count(text.begin(), at, '\n')) +
                                                  ": it is not TOML: " + error.what());
   }

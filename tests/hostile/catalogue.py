@@ -330,7 +330,7 @@ CATALOGUE = [
           ("real_time", "--rttime=0", "no real-time CPU time", {"says": "allows no timer"}),
           ("signals", "--sigpending=0", "no pending signals", {}))),
     Program("limits.processes", "sh -c 'ulimit -Sa; ulimit -Ha; exit 5'", "one process", around="prlimit --nproc=1", own_user=True, **UNRECORDED),
-    Program("limits.in_a_script", "sh -c 'ulimit -s 16; ulimit -f 1; ulimit -n 6; sh -c \"exit 3\"; echo $?'", "limits that a script sets for its commands",
+    Program("limits.in_a_script", "sh -c 'ulimit -s 32; ulimit -f 1; ulimit -n 6; sh -c \"exit 3\"; echo $?'", "limits that a script sets for its commands",
             samples=False, says="higher limits help"),
 
     # ---- marked regions -------------------------------------------------------------------------------------
