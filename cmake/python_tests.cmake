@@ -4,7 +4,8 @@
 # Each test method of the files (unittest; test_SUBJECT.py) is a test of its own for ctest, LABEL.SUBJECT.CLASS.METHOD, so
 # that a report names what failed. A test that ends with 77 was skipped. Those of the classes SERIAL run alone: they
 # compare measured times with the truth, and the machine may have only two processors. A test or class below a
-# decorator @verify(...) has the label `verify`: `./dev test` leaves it out, `./dev verify` runs it, alone.
+# decorator @verify(...) has the label `verify`: `./dev test` leaves it out, `./dev verify` runs it, alone. Each test counts
+# as 2 of ctest's processors, one below @sleeps as 1: `ctest -j 5` runs two of the former beside one of the latter.
 # The system's own interpreter: a version manager's is a shell script, which takes longer to start than most tests run.
 find_program(Python3_EXECUTABLE python3 PATHS /usr/bin NO_DEFAULT_PATH)
 find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
@@ -18,14 +19,17 @@ function(crosstalk_python_tests)
   foreach(test_file IN LISTS want_FILES)
     get_filename_component(subject ${test_file} NAME_WE)
     string(REGEX REPLACE "^test_" "" subject ${subject})
-    file(STRINGS ${test_file} definitions REGEX "^(@(harness[.])?(verify|together)|class [A-Za-z]+|    @(harness[.])?verify|    def test_[a-z0-9_]+)")
+    file(STRINGS ${test_file} definitions REGEX "^(@(harness[.])?(verify|together)|class [A-Za-z]+|    @(harness[.])?(verify|sleeps)|    def test_[a-z0-9_]+)")
     set(class "")
-    foreach(flag IN ITEMS verified_class verified together_class together)
+    foreach(flag IN ITEMS verified_class verified together_class together sleeps)
       set(${flag} FALSE)
     endforeach()
     foreach(definition IN LISTS definitions)
       if(definition MATCHES "^ *@.*together")
         set(together TRUE)
+        continue()
+      elseif(definition MATCHES "^ *@.*sleeps")
+        set(sleeps TRUE)
         continue()
       elseif(definition MATCHES "^ *@")
         set(verified TRUE)
@@ -54,13 +58,17 @@ function(crosstalk_python_tests)
       endif()
       add_test(NAME ${name} COMMAND Python3::Interpreter -X pycache_prefix=${CMAKE_BINARY_DIR}/bytecode ${test_file} ${chosen})
       set_tests_properties(${name} PROPERTIES LABELS ${want_LABEL} SKIP_RETURN_CODE 77 TIMEOUT ${want_TIMEOUT}
-        ENVIRONMENT "${want_ENVIRONMENT}")
+        ENVIRONMENT "${want_ENVIRONMENT}" PROCESSORS 2)
+      if(sleeps)
+        set_tests_properties(${name} PROPERTIES PROCESSORS 1)
+      endif()
       if(verified OR verified_class OR want_VERIFY_ALL)
         set_tests_properties(${name} PROPERTIES LABELS "${want_LABEL};verify" RUN_SERIAL TRUE)
       elseif(class IN_LIST want_SERIAL)
         set_tests_properties(${name} PROPERTIES RUN_SERIAL TRUE)
       endif()
       set(verified FALSE)
+      set(sleeps FALSE)
     endforeach()
   endforeach()
 endfunction()

@@ -25,7 +25,7 @@ endfunction()
 # One test of ctest's: a program with a filter of its tests' names.
 function(crosstalk_unit_entry name target filter labels timeout environment)
   add_test(NAME ${name} COMMAND ${target} --gtest_filter=${filter})
-  set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${timeout}
+  set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${timeout} PROCESSORS 2
     ENVIRONMENT "GTEST_OUTPUT=xml:${crosstalk_unit_results}/${name}.xml;${environment}")
 endfunction()
 

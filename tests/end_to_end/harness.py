@@ -99,6 +99,12 @@ def verify(reason):
     return decorate
 
 
+def sleeps(test):
+    """Above a test that waits nearly all of its time: it runs beside as many others as processors can
+    (cmake/python_tests.cmake)."""
+    return test
+
+
 def together(case):
     """Above a class of tests: they run in one process and share what setUpClass() makes (cmake/python_tests.cmake)."""
     return case

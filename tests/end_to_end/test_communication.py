@@ -242,7 +242,7 @@ class Proportions(harness.Case):
 
     @needs_watchpoints
     def test_no_cell_is_its_own_partner(self):
-        report, _ = self.observe_enough("ring", "--seconds", "4")
+        report, _ = self.observe("ring", "--seconds", "4")
         for view in ("cells", "cores", "invalidations"):
             cells = report["communication"][view]
             if view == "cells" and not cells:  # of threads that took turns on one core, `cores` has none either

@@ -153,8 +153,9 @@ class Records(daemon_harness.Case):
 
     @needs_events
     def test_a_service_is_recorded_in_intervals_and_told_by_metrics(self):
-        target = self.process(workload("false_sharing"), "--seconds", "60")
-        self.daemon(f'[[service]]\nname = "web"\ncommand = "{workload("false_sharing")}*"\ninterval = "1s"\n', metrics=True)
+        program = workload("private_only")
+        target = self.process(program, "--threads", "1", "--seconds", "60")  # reports run while a processor is idle
+        self.daemon(f'[[service]]\nname = "web"\ncommand = "{program}*"\ninterval = "1s"\n', metrics=True)
         kind, text = self.scrape()
         self.assertTrue(kind.startswith("application/openmetrics-text; version=1.0.0"))
         self.assertTrue(text.endswith("# EOF\n"))
@@ -202,6 +203,7 @@ class Ends(daemon_harness.Case):
         with open(self.profile_of(descriptors), encoding="ascii") as profile:
             self.assertEqual(profile.read(), "content\n")
 
+    @harness.sleeps
     def test_a_worker_that_does_not_end_is_killed_with_its_group(self):
         stubborn = "#!/bin/sh\ntrap '' INT\nsleep 1000 &\necho $! >>\"$(dirname \"$0\")/started\"\nwhile :; do sleep 0.1; done\n"
         daemon = self.daemon(program=self.script(stubborn))

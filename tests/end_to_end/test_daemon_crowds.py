@@ -113,6 +113,7 @@ class Crowds(daemon_harness.Case):
         greedy.close()
         wait_until(lambda: sum("socket" in name for name in open_files(daemon.pid)) <= 3)
 
+    @harness.sleeps
     def test_a_client_that_says_nothing_is_left(self):
         self.daemon()
         silent = self.client()
@@ -182,6 +183,7 @@ class Crowds(daemon_harness.Case):
             return ""
 
     @needs_root
+    @harness.sleeps
     def test_a_pid_that_is_used_again_is_not_recorded(self):
         # The daemon's list of processes may be a minute old.
         self.daemon('[[service]]\nname = "web"\ncommand = "sleep 1001"\n',
@@ -205,6 +207,7 @@ class Crowds(daemon_harness.Case):
 
 
 class Shortages(daemon_harness.Case):
+    @harness.sleeps
     def test_without_descriptors_clients_wait_and_the_daemon_sleeps(self):
         daemon = self.daemon(preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40)))
         clients = [self.client() for _ in range(60)]

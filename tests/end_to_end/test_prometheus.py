@@ -58,9 +58,10 @@ class Scraped(daemon_harness.Case):
             json.dump({"global": {"scrape_interval": "1s"},
                        "scrape_configs": [{"job_name": "crosstalk", "static_configs": [{"targets": [target]}]}]}, file)
         self.address = f"http://127.0.0.1:{free_port()}"
-        process = subprocess.Popen([program, "--config.file", self.path("prometheus.yml"), "--storage.tsdb.path",
-                                    self.path("data"), "--web.listen-address", self.address.removeprefix("http://")],
-                                   stdout=subprocess.DEVNULL, stderr=open(self.path("prometheus.log"), "wb"))
+        with open(self.path("prometheus.log"), "wb") as log:
+            process = subprocess.Popen([program, "--config.file", self.path("prometheus.yml"), "--storage.tsdb.path",
+                                        self.path("data"), "--web.listen-address", self.address.removeprefix("http://")],
+                                       stdout=subprocess.DEVNULL, stderr=log)
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
         wait_until(lambda: process.poll() is not None or self.ask("targets"))
@@ -75,9 +76,10 @@ class Scraped(daemon_harness.Case):
         except OSError:
             return None
 
-    def target(self):
-        (target,) = self.ask("targets")["activeTargets"]
-        return target
+    def scraped(self):
+        """What it says of its target after the first scrape; None before."""
+        targets = self.ask("targets")["activeTargets"]
+        return targets[0] if targets and targets[0]["health"] != "unknown" else None
 
     def stored(self):
         """Its latest samples of ours, with the labels that the daemon gave them."""
@@ -97,8 +99,8 @@ class Scraped(daemon_harness.Case):
         target.wait()
         wait_until(lambda: self.metric("crosstalk_watched", service="web") == 0)
         self.prometheus(urllib.parse.urlparse(self.metrics_address()).netloc)
-        wait_until(lambda: self.target()["lastScrape"] > "0002")  # none yet: the year 1
-        self.assertEqual((self.target()["health"], self.target()["lastError"]), ("up", ""))
+        target = wait_until(self.scraped)
+        self.assertEqual((target["health"], target["lastError"]), ("up", ""))
 
         def agree():
             told = {key: value for key, value in series_of(self.scrape()[1]).items() if key[0].startswith("crosstalk_")}
