@@ -38,7 +38,7 @@ bool AccessFinder::decide(const Registers& registers, std::uint64_t flags, std::
                           const CodeReader& reader, FoundAccess& out, Route& route, Route& back) {
   CodeWindow window(reader, cache_);
   FoundAccess last;
-  const bool has_last = retired(registers, flags, fs_base, window, last, route);
+  const bool has_last = retired(registers, flags, fs_base, window, reader, last, route);
   if (has_last && !last.spill) {
     out = last;
     return true;
@@ -94,7 +94,7 @@ bool AccessFinder::find_retired(const Registers& registers, std::uint64_t flags,
                                 const CodeReader& reader, FoundAccess& out) {
   CodeWindow window(reader, cache_);
   Route route(registers[Register::rip]);
-  return retired(registers, flags, fs_base, window, out, route);
+  return retired(registers, flags, fs_base, window, reader, out, route);
 }
 
 bool AccessFinder::find_next(const Registers& registers, std::uint64_t flags, std::uint64_t fs_base,

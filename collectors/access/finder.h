@@ -40,8 +40,8 @@ class AccessFinder {
             FoundAccess& out);
 
   /// Finds the access that executed last, among at most four instructions; skips spills if it finds something better.
-  /// The result is a guess if several paths lead to the instruction pointer; paths that contradict the registers or
-  /// flags are ruled out.
+  /// Paths that contradict the registers or flags are ruled out. If several are left, the result is a guess: the path
+  /// by which the next round of the loop comes, if there is a loop.
   bool find_retired(const Registers& registers, std::uint64_t flags, std::uint64_t fs_base, const CodeReader& reader,
                     FoundAccess& out);
 
@@ -58,7 +58,7 @@ class AccessFinder {
 
  private:
   bool retired(const Registers& registers, std::uint64_t flags, std::uint64_t fs_base, CodeWindow& window,
-               FoundAccess& out, Route& route);
+               const CodeReader& reader, FoundAccess& out, Route& route);
   bool next(const Registers& registers, std::uint64_t flags, std::uint64_t fs_base, CodeWindow& window,
             const CodeReader& reader, FoundAccess& out, Route& route);
   bool decide(const Registers& registers, std::uint64_t flags, std::uint64_t fs_base, const CodeReader& reader,

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds the retired access: steps back from the interrupted instruction, and undoes each instruction's changes of
 // registers if possible. Each step back is executed forward again: a path whose results differ from the registers or
-// flags found was not taken.
+// flags found was not taken. If several paths are left and the code is a loop, the path of its next round decides.
+#include <array>
+
 #include "collectors/access/code.h"
 #include "collectors/access/emulator.h"
 #include "collectors/access/finder.h"
 #include "collectors/access/predecessors.h"
+#include "collectors/access/round.h"
 #include "collectors/access/route.h"
 #include "collectors/access/spill.h"
 
@@ -149,11 +152,14 @@ void Undo::undo_string() {
 
 class Retracer {
  public:
-  Retracer(const Registers& registers, std::uint64_t flags, std::uint64_t fs_base, CodeWindow& window, Route& route)
+  Retracer(const Registers& registers, std::uint64_t flags, std::uint64_t fs_base, CodeWindow& window,
+           const CodeReader& reader, Route& route)
       : emulator_(registers, flags, fs_base),
         registers_(registers),
+        flags_(flags),
         fs_base_(fs_base),
         window_(window),
+        reader_(reader),
         route_(route),
         at_(registers[Register::rip]),
         stack_(registers[Register::rsp]) {}
@@ -162,7 +168,10 @@ class Retracer {
 
  private:
   enum class Verdict : std::uint8_t { on, found, stop };
+  enum class Way : std::uint8_t { none, known, several };
   bool step_back();
+  Way step_back_the_only_way();
+  bool step_back_by_round();
   bool may_come_from_above();
   bool may_come_by(std::uint64_t jump);
   template <typename FirstStep>
@@ -179,12 +188,16 @@ class Retracer {
   Emulator emulator_;      // before the instruction at at_
   Provenance provenance_;  // the same
   const Registers& registers_;
+  std::uint64_t flags_;
   std::uint64_t fs_base_;
   CodeWindow& window_;
+  const CodeReader& reader_;
   Route& route_;
   std::uint64_t at_;
   std::uint64_t stack_;
   DecodedInstruction instruction_;
+  std::array<std::uint64_t, max_steps> steps_{};  // instructions that were stepped back to
+  unsigned step_count_ = 0;
   bool has_spill_ = false;
   bool above_ = false;     // it is asked whether execution may have come from above
   bool compared_ = false;  // and values had a say in it
@@ -208,8 +221,21 @@ bool Retracer::run(FoundAccess& out) {
   return has_spill_;
 }
 
-/// To the instruction executed before, if there is only one way by which execution can have come.
+/// To the instruction executed before. False: it is not known.
 bool Retracer::step_back() {
+  const Way way = step_back_the_only_way();
+  if (way == Way::none || (way == Way::several && !step_back_by_round())) {
+    return false;
+  }
+  steps_[step_count_++] = at_;
+  return true;
+}
+
+/// To the instruction executed before, if there is only one way by which execution can have come.
+Retracer::Way Retracer::step_back_the_only_way() {
+  const auto tried = [this](std::uint64_t from, bool by_jump) {
+    return try_from(from, by_jump) ? Way::known : Way::none;
+  };
   const Predecessors candidates = find_predecessors(window_, at_);
   std::uint64_t jump = 0;
   unsigned jumps = 0;
@@ -221,15 +247,37 @@ bool Retracer::step_back() {
     }
   }
   if (jumps == 0) {
-    return sure(candidates) && try_from(at_ - candidates.distance, false);
+    return sure(candidates) ? tried(at_ - candidates.distance, false) : Way::none;
   }
   if (jumps != 1) {
-    return false;
+    return Way::several;
   }
   if (!may_come_from_above()) {
-    return try_from(jump, true);
+    return tried(jump, true);
   }
-  return sure(candidates) && !may_come_by(jump) && try_from(at_ - candidates.distance, false);
+  if (!sure(candidates) || may_come_by(jump)) {
+    return Way::several;
+  }
+  return tried(at_ - candidates.distance, false);
+}
+
+/// To the instruction by which a loop's next round comes here: most rounds take the path of the one before.
+[[gnu::noinline]] bool Retracer::step_back_by_round() {
+  Round round;
+  if (!find_round(registers_, flags_, fs_base_, window_, reader_, round)) {
+    return false;
+  }
+  route_.depends();  // on the memory that decides the path
+  if (step_count_ >= round.length) {
+    return false;
+  }
+  for (unsigned i = 0; i < step_count_; ++i) {
+    if (steps_[i] != round.last[i]) {
+      return false;
+    }
+  }
+  const std::uint64_t from = round.last[step_count_];
+  return window_.decode(from, instruction_) && try_from(from, from + instruction_.length != at_);
 }
 
 bool Retracer::sure(const Predecessors& candidates) {
@@ -416,8 +464,8 @@ Retracer::Verdict Retracer::look(FoundAccess& out) {
 }  // namespace
 
 bool AccessFinder::retired(const Registers& registers, std::uint64_t flags, std::uint64_t fs_base, CodeWindow& window,
-                           FoundAccess& out, Route& route) {
-  return Retracer(registers, flags, fs_base, window, route).run(out);
+                           const CodeReader& reader, FoundAccess& out, Route& route) {
+  return Retracer(registers, flags, fs_base, window, reader, route).run(out);
 }
 
 }  // namespace crosstalk::in_target

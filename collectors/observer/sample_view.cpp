@@ -56,4 +56,9 @@ bool SampleView::read_data(void* view, std::uint64_t address, void* out, std::si
   return mapping != nullptr && !mapping->writable && self.memory_.read(address, out, bytes);
 }
 
+bool SampleView::read_now(void* view, std::uint64_t address, void* out, std::size_t bytes) {
+  return read_data(view, address, out, bytes) ||
+         static_cast<const SampleView*>(view)->memory_.read(address, out, bytes);
+}
+
 }  // namespace crosstalk::observer

@@ -2,7 +2,7 @@
 // The access of a sample, found by the same code as inside a target (collectors/access/finder.h).
 //
 // When a sample is read here its thread has long gone on. So this reads only memory that cannot have changed since: the
-// code, read-only mappings, and the piece of stack that came with the sample.
+// code, read-only mappings, and the piece of stack that came with the sample. Only a guess uses memory as it is now.
 #pragma once
 
 #include <optional>
@@ -29,12 +29,13 @@ class SampleView {
   [[nodiscard]] bool missed_mapping() const { return missed_mapping_; }
 
   /// How it sees the thread's memory; refers to this view.
-  in_target::CodeReader reader() { return {this, read_code, read_data}; }
+  in_target::CodeReader reader() { return {this, read_code, read_data, read_now}; }
 
  private:
   [[nodiscard]] bool plausible(const in_target::FoundAccess& access);
   static bool read_code(void* view, std::uint64_t address, void* out, std::size_t bytes);
   static bool read_data(void* view, std::uint64_t address, void* out, std::size_t bytes);
+  static bool read_now(void* view, std::uint64_t address, void* out, std::size_t bytes);
 
   const PerfSample& sample_;
   const TargetMemory& memory_;

@@ -256,6 +256,65 @@ TEST_F(AccessFinderTest, WhatLiesAboveALoopsHeadSaysNothingOfLaterRounds) {
   EXPECT_FALSE(finder().find_retired(registers_, flags | flag_zero | flag_parity, fs_, memory_.reader(), found_));
 }
 
+/// A loop with two ways to its head, of which a word in memory chooses one.
+class LoopWithTwoWays : public AccessFinderTest {
+ protected:
+  static constexpr std::uint64_t word_at = 0x9000;
+  void SetUp() override {
+    AccessFinderTest::SetUp();
+    code(code_at - 12, {0x48, 0x8b, 0x14, 0xc1,  // mov rdx, [rcx + rax * 8]
+                        0x48, 0x83, 0xc2, 0x01,  // add rdx, 1
+                        0x48, 0x89, 0x14, 0xc1,  // mov [rcx + rax * 8], rdx
+                        0x8b, 0x17,              // mov edx, [rdi]           <- interrupted
+                        0x85, 0xd2,              // test edx, edx
+                        0x75, 0xee,              // jne to the first
+                        0x48, 0x8b, 0x14, 0xc6,  // mov rdx, [rsi + rax * 8]
+                        0x48, 0x83, 0xc2, 0x01,  // add rdx, 1
+                        0x48, 0x89, 0x14, 0xc6,  // mov [rsi + rax * 8], rdx
+                        0xeb, 0xec});            // jmp to the interrupted
+    registers_[Register::rdi] = word_at;
+    registers_[Register::rcx] = 0x1000;
+    registers_[Register::rsi] = 0x2000;
+    registers_[Register::rax] = 2;
+    registers_[Register::rdx] = 76;  // with the flags of the addition: of odd parity
+    for (std::uint64_t i = 0; i < 8; ++i) {
+      memory_.put(0x1000 + 8 * i, 0);
+      memory_.put(0x2000 + 8 * i, 0);
+    }
+  }
+};
+
+TEST_F(LoopWithTwoWays, RetiredIsOnTheWayOfTheNextRound) {
+  for (const std::uint64_t chosen : {1, 0, 1}) {
+    memory_.put(word_at, chosen);
+    ASSERT_TRUE(find());
+    EXPECT_EQ(found_.from, profile::AddressFrom::retired);
+    EXPECT_EQ(found_.address, chosen != 0 ? 0x1010U : 0x2010U);
+    EXPECT_EQ(found_.kind, AccessKind::store);
+  }
+}
+
+TEST_F(LoopWithTwoWays, AWayThatIsNotKnownIsNotGuessed) {
+  registers_[Register::rdi] = 0x123000;  // not readable
+  EXPECT_FALSE(retired());
+  registers_[Register::rdi] = word_at;
+  memory_.put(word_at, 1);
+  registers_[Register::rcx] = 0x123000;  // the loop's load cannot be followed, but it decides nothing
+  ASSERT_TRUE(retired());
+  EXPECT_EQ(found_.address, 0x123010U);
+}
+
+TEST_F(LoopWithTwoWays, OnlyAGuessReadsMemoryAsItIsNow) {
+  memory_.put(word_at, 1);
+  CodeReader reader = memory_.reader();
+  reader.read_now = reader.read_data;
+  reader.read_data = [](void*, std::uint64_t, void*, std::size_t) { return false; };
+  ASSERT_TRUE(finder().find_retired(registers_, flags, fs_, reader, found_));
+  EXPECT_EQ(found_.address, 0x1010U);
+  reader.read_now = nullptr;
+  EXPECT_FALSE(finder().find_retired(registers_, flags, fs_, reader, found_));
+}
+
 TEST_F(AccessFinderTest, FindPrefersTheRetiredOne) {
   code(code_at - 3, {0x48, 0x89, 0x17,    // mov [rdi], rdx
                      0x48, 0x8b, 0x06});  // mov rax, [rsi]   <- interrupted

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The target's memory as the access finder sees it for an earlier sample. The code that the thread executed then may be
 // gone, so the kernel reads it. Reads only the data that cannot have changed: the piece of stack that came with the
-// sample.
+// sample. Only a guess uses memory as it is now.
 #pragma once
 
 #include <cstring>
@@ -17,7 +17,7 @@ class PastView {
  public:
   explicit PastView(const collectors::PerfSample& sample) : sample_(sample) {}
   /// Refers to this view.
-  CodeReader reader() { return {this, read_code, read_data}; }
+  CodeReader reader() { return {this, read_code, read_data, read_now}; }
 
  private:
   static bool read_code(void* /*view*/, std::uint64_t address, void* out, std::size_t bytes) {
@@ -31,6 +31,10 @@ class PastView {
     }
     std::memcpy(out, sample.stack.data() + offset, bytes);
     return true;
+  }
+
+  static bool read_now(void* view, std::uint64_t address, void* out, std::size_t bytes) {
+    return read_data(view, address, out, bytes) || read_code(view, address, out, bytes);
   }
 
   const collectors::PerfSample& sample_;
