@@ -20,6 +20,11 @@ constexpr unsigned max_steps = 4;
 constexpr unsigned max_steps_above = 5;
 constexpr std::uint8_t least_confidence = 190;  // of 255, in the start of the instruction that lies before
 
+bool works_on_stack(Operation operation) {
+  return operation == Operation::push || operation == Operation::pop || operation == Operation::leave ||
+         operation == Operation::call || operation == Operation::ret;
+}
+
 Value operator+(Value a, std::uint64_t b) { return {a.bits + b, a.known}; }
 
 /// Computes the state before an instruction from the state after it. Registers that cannot be recovered are unknown.
@@ -53,6 +58,12 @@ class Undo {
       case Operation::push:
         before_.set(Register::rsp, after_.get(Register::rsp) + instruction.size);
         break;
+      case Operation::call:
+        before_.set(Register::rsp, after_.get(Register::rsp) + sizeof(std::uint64_t));
+        break;
+      case Operation::ret:
+        undo_return();
+        break;
       case Operation::pop:
         if (instruction.destination != place_of(Register::rsp)) {
           before_.set(Register::rsp, after_.get(Register::rsp) + (std::uint64_t{0} - instruction.size));
@@ -75,6 +86,7 @@ class Undo {
 
  private:
   void undo_sum();
+  void undo_return();
   void undo_lea();
   void recover_source();
   void undo_string();
@@ -103,6 +115,12 @@ void Undo::undo_sum() {
   if (term.known && result.known) {
     before_.set(instruction_.destination, 8, {added ? result.bits - term.bits : result.bits + term.bits, true});
   }
+}
+
+void Undo::undo_return() {
+  const bool drops = instruction_.source == Place::none && instruction_.destination == Place::immediate;
+  const std::uint64_t arguments = drops ? instruction_.immediate_value() & 0xffffU : 0;
+  before_.set(Register::rsp, after_.get(Register::rsp) + (std::uint64_t{0} - sizeof(std::uint64_t) - arguments));
 }
 
 /// lea r, [r + index * scale + displacement], or r as an unscaled index.
@@ -168,9 +186,8 @@ class Retracer {
 
  private:
   enum class Verdict : std::uint8_t { on, found, stop };
-  enum class Way : std::uint8_t { none, known, several };
   bool step_back();
-  Way step_back_the_only_way();
+  bool step_back_the_only_way();
   bool step_back_by_round();
   bool may_come_from_above();
   bool may_come_by(std::uint64_t jump);
@@ -223,8 +240,7 @@ bool Retracer::run(FoundAccess& out) {
 
 /// To the instruction executed before. False: it is not known.
 bool Retracer::step_back() {
-  const Way way = step_back_the_only_way();
-  if (way == Way::none || (way == Way::several && !step_back_by_round())) {
+  if (!step_back_the_only_way() && !step_back_by_round()) {
     return false;
   }
   steps_[step_count_++] = at_;
@@ -232,10 +248,7 @@ bool Retracer::step_back() {
 }
 
 /// To the instruction executed before, if there is only one way by which execution can have come.
-Retracer::Way Retracer::step_back_the_only_way() {
-  const auto tried = [this](std::uint64_t from, bool by_jump) {
-    return try_from(from, by_jump) ? Way::known : Way::none;
-  };
+bool Retracer::step_back_the_only_way() {
   const Predecessors candidates = find_predecessors(window_, at_);
   std::uint64_t jump = 0;
   unsigned jumps = 0;
@@ -247,18 +260,15 @@ Retracer::Way Retracer::step_back_the_only_way() {
     }
   }
   if (jumps == 0) {
-    return sure(candidates) ? tried(at_ - candidates.distance, false) : Way::none;
+    return sure(candidates) && try_from(at_ - candidates.distance, false);
   }
   if (jumps != 1) {
-    return Way::several;
+    return false;
   }
   if (!may_come_from_above()) {
-    return tried(jump, true);
+    return try_from(jump, true);
   }
-  if (!sure(candidates) || may_come_by(jump)) {
-    return Way::several;
-  }
-  return tried(at_ - candidates.distance, false);
+  return sure(candidates) && !may_come_by(jump) && try_from(at_ - candidates.distance, false);
 }
 
 /// To the instruction by which a loop's next round comes here: most rounds take the path of the one before.
@@ -277,7 +287,7 @@ Retracer::Way Retracer::step_back_the_only_way() {
     }
   }
   const std::uint64_t from = round.last[step_count_];
-  return window_.decode(from, instruction_) && try_from(from, from + instruction_.length != at_);
+  return window_.decode(from, instruction_) && undo_from(from);
 }
 
 bool Retracer::sure(const Predecessors& candidates) {
@@ -397,8 +407,7 @@ bool Retracer::try_from(std::uint64_t from, bool by_jump) {
       return false;  // it would not have ended
     }
     compared_ = compared_ || (instruction_.has(trait_repeat) && count.known);
-  } else if (instruction_.operation != Operation::push && instruction_.operation != Operation::pop &&
-             instruction_.operation != Operation::leave) {
+  } else if (!works_on_stack(instruction_.operation)) {
     Emulator again = before;
     again.execute(instruction_, from + instruction_.length, {});
     if (!again.agrees_with(emulator_)) {
@@ -443,7 +452,13 @@ Retracer::Verdict Retracer::look(FoundAccess& out) {
     return Verdict::on;
   }
   const Value address = emulator_.address(instruction_, at_ + instruction_.length);
-  const bool spill = is_spill(instruction_, address, stack_);
+  const Value now = emulator_.get(Register::rsp);
+  const std::uint64_t stack = now.known ? now.bits : stack_;
+  bool spill = is_spill(instruction_, address, stack);
+  if (!spill && address.known && is_at_stack_top(address.bits, stack)) {
+    route_.depends();  // on the address
+    spill = true;
+  }
   if (!address.known) {
     return spill ? Verdict::on : Verdict::stop;
   }

@@ -17,8 +17,8 @@ struct Round {
   unsigned length = 0;                     ///< how many of `last` there are
 };
 
-/// Interprets ahead until the instruction pointer's instruction comes again, on the memory as it is now. False: not within
-/// 64 instructions, or the way depends on something unknown. Signal-safe, as the finder.
+/// Interprets ahead until the instruction pointer's instruction comes again, on the memory as it is now. False: not
+/// within 64 instructions, or the way depends on something unknown. Signal-safe, as the finder.
 [[nodiscard]] bool find_round(const Registers& registers, std::uint64_t flags, std::uint64_t fs_base,
                               CodeWindow& window, const CodeReader& reader, Round& out);
 

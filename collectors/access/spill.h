@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Accesses that are rarely what anybody looks for: a thread's own stack by its own registers, fixed jump slots.
+// Accesses that are rarely what anybody looks for: the top of a thread's own stack, fixed jump slots.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,13 @@
 #include "collectors/access/emulator.h"
 
 namespace crosstalk::in_target {
+
+/// True if the address lies in the red zone or in the innermost frames, which a call has just used for its arguments.
+inline bool is_at_stack_top(std::uint64_t address, std::uint64_t stack_pointer) {
+  constexpr std::uint64_t red_zone = 128;
+  constexpr std::uint64_t frames = 512;
+  return address - (stack_pointer - red_zone) < red_zone + frames;
+}
 
 /// True if the memory operand is relative to rsp, or to an rbp that serves as a frame pointer: it lies in the red zone
 /// below rsp, in deeper calls' frames, or in a megabyte of frames above.

@@ -315,6 +315,48 @@ TEST_F(LoopWithTwoWays, OnlyAGuessReadsMemoryAsItIsNow) {
   EXPECT_FALSE(finder().find_retired(registers_, flags, fs_, reader, found_));
 }
 
+TEST_F(AccessFinderTest, RetiredAfterAReturnIsTheFunctionsLast) {
+  constexpr std::uint64_t function_at = code_at + 0x20;
+  code(code_at - 5, {0xe8, 0x20, 0x00, 0x00, 0x00,                    // call function
+                     0x8b, 0x17,                                      // mov edx, [rdi]      <- interrupted
+                     0xeb, 0xf7});                                    // jmp to the call
+  code(function_at, {0x48, 0xc7, 0x04, 0xc1, 0x05, 0x00, 0x00, 0x00,  // mov qword [rcx + rax * 8], 5
+                     0xc3});                                          // ret
+  registers_[Register::rdi] = 0x9000;
+  registers_[Register::rcx] = 0x1000;
+  registers_[Register::rax] = 2;
+  memory_.put(0x9000, 1);
+  ASSERT_TRUE(retired());
+  EXPECT_EQ(found_.instruction, function_at);
+  EXPECT_EQ(found_.address, 0x1010U);
+  // And at the function's first instruction, the load before the call.
+  registers_[Register::rip] = function_at;
+  registers_[Register::rsp] = stack_at - 8;
+  memory_.put(stack_at - 8, code_at);
+  ASSERT_TRUE(retired());
+  EXPECT_EQ(found_.instruction, code_at);
+  EXPECT_EQ(found_.address, 0x9000U);
+}
+
+TEST_F(AccessFinderTest, TheStacksTopIsPassedByAnyRegister) {
+  code(code_at - 3, {0x48, 0x63, 0x0e});  // movsxd rcx, [rsi]
+  code(code_at, {0x48, 0x8b, 0x04, 0xca,  // mov rax, [rdx + rcx * 8]   <- interrupted
+                 0xcc});
+  registers_[Register::rdx] = 0x1000;
+  registers_[Register::rcx] = 2;
+  for (const std::uint64_t offset : {0x10, 0x1f8, 0x10}) {
+    registers_[Register::rsi] = stack_at + offset;
+    ASSERT_TRUE(find());
+    EXPECT_EQ(found_.address, 0x1010U);
+  }
+  registers_[Register::rsi] = stack_at + 0x200;  // further up it may be another frame's variable
+  ASSERT_TRUE(find());
+  EXPECT_EQ(found_.address, stack_at + 0x200);
+  registers_[Register::rsi] = stack_at + 0x10;
+  ASSERT_TRUE(find());
+  EXPECT_EQ(found_.address, 0x1010U);
+}
+
 TEST_F(AccessFinderTest, FindPrefersTheRetiredOne) {
   code(code_at - 3, {0x48, 0x89, 0x17,    // mov [rdi], rdx
                      0x48, 0x8b, 0x06});  // mov rax, [rsi]   <- interrupted
