@@ -45,8 +45,8 @@ def objects(profile):
     """Shares by name, and the names that have enough of the cost to be listed."""
     done = subprocess.run([common.CROSSTALK, "report", "--format", "json", profile], capture_output=True, text=True, check=True)
     report = json.loads(done.stdout)
-    cpu_s = sum(thread["cpu_s"] for thread in report["threads"])
-    rows = report["communication"]["objects"]
+    cpu_s = sum(thread["cpu_s"] or 0 for thread in report["threads"])
+    rows = report["objects"]
     cost_s = sum(row["cost_s"] for row in rows)
     shares, listed = {}, []
     for row in rows:
@@ -94,7 +94,7 @@ def compare(title, pid, folder, daemon_of, interval):
 class Workload:
     def __init__(self, name):
         self.title = f"`{name}`"
-        self.process = subprocess.Popen([os.path.join(common.WORKLOADS, name), "--seconds", "100000"], stdout=subprocess.DEVNULL)
+        self.process = subprocess.Popen([os.path.join(common.WORKLOADS, name), "--seconds", "3600"], stdout=subprocess.DEVNULL)
 
     def stop(self):
         self.process.kill()

@@ -37,6 +37,22 @@ PICTURE = {
                   "object": "shared_counter"}]}
 
 
+# Two threads share a line of `neighbours` until SIGUSR1, and then one of `others`.
+CHANGING = """#include <csignal>
+#include <thread>
+alignas(64) volatile long neighbours[8], others[8];
+volatile sig_atomic_t changed = 0;
+void work(int i) {
+  for (;;) { if (changed) others[i] = others[i] + 1; else neighbours[i] = neighbours[i] + 1; }
+}
+int main() {
+  std::signal(SIGUSR1, [](int) { changed = 1; });
+  std::thread second(work, 1);
+  work(0);
+}
+"""
+
+
 class Top(harness.Case):
     """Runs it with a TMPDIR of its own, which must be empty afterwards."""
 
@@ -113,6 +129,35 @@ class Stream(Top):
         self.assertTrue(any("count<" in loop["function"] for loop in picture["loops"]))
         self.assertLess(0, picture["window_s"])
         self.assertLessEqual(picture["window_s"], 12)
+
+    @needs_watchpoints
+    @harness.verify("what a refresh of two seconds holds is a sample")
+    def test_a_change_of_load_is_shown_by_the_next_refresh(self):
+        program = self.path("changing")
+        with open(self.path("changing.cpp"), "w", encoding="ascii") as source:
+            source.write(CHANGING)
+        compiled = run(["g++", "-O1", "-g", "-pthread", "-o", program, self.path("changing.cpp")])
+        self.assertEqual(compiled.status, 0, compiled.stderr)
+        process = self.start(program)
+        view = self.begin("-p", str(process.pid), "--json")
+        pictures = (json.loads(line) for line in view.stdout)
+        next(picture for picture in pictures if picture["sequence"] > 2 and self.first(picture) == "neighbours")
+        process.send_signal(signal.SIGUSR1)
+        changed = time.time()
+        after = next(picture for picture in pictures if picture["time_unix_s"] - picture["latest_s"] >= changed)
+        self.end(view)
+        latest = {row["name"]: row["latest_cost_s"] or 0 for row in after["objects"]}
+        print(f"{after['time_unix_s'] - changed:.1f} s after the change, latest costs in s: {latest}")
+        self.assertEqual(self.first(after), "others")
+        self.assertFalse(any(cost for name, cost in latest.items() if name.startswith("neighbours")))
+
+    @staticmethod
+    def first(picture):
+        """The variable that comes first, as the view orders (docs/top-json.md)."""
+        def order(row):
+            return (row["cost_s"] or 0) / picture["cpu_s"] + (row["latest_cost_s"] or 0) / picture["latest_cpu_s"]
+        rows = sorted(picture["objects"], key=order, reverse=True)
+        return re.match(r"\w+", rows[0]["name"])[0] if rows and rows[0]["cost_s"] else None
 
     def test_it_ends_with_the_command(self):
         result = self.top("--json", *QUICK, "--", "sh", "-c", "echo said; echo complained >&2; exec sleep 1.2")
