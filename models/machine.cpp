@@ -75,6 +75,17 @@ const Figure* Machine::time_of(Chain chain) const {
   return row == nullptr ? nullptr : &row->seconds;
 }
 
+const Figure* Machine::accesses_of(Level level, Width width, Mix mix, std::uint32_t threads) const {
+  const AccessRate* const row = find(accesses, [&](const AccessRate& a) {
+    return a.level == level && a.width == width && a.mix == mix && a.threads == threads;
+  });
+  return row == nullptr ? nullptr : &row->bytes_per_s;
+}
+
+const KindLimits* Machine::limits_of(Kind kind) const {
+  return find(kinds, [&](const KindLimits& k) { return k.kind == kind; });
+}
+
 const ProcessorPair* Machine::pair_of(std::uint32_t a, std::uint32_t b) const {
   const auto [low, high] = std::minmax(a, b);
   return find(pairs, [low = low, high = high](const ProcessorPair& p) { return p.a == low && p.b == high; });

@@ -49,6 +49,11 @@ enum class Chain : std::uint8_t {
   locked_compare,       ///< load, then `lock cmpxchg` that succeeds
   branch_mispredicted,  ///< extra cost of a wrong prediction
 };
+/// Loads for each store among the accesses of a loop.
+enum class Mix : std::uint8_t { loads, two_to_one, one_to_one, stores };
+enum class Element : std::uint8_t { int32, int64 };
+/// Instructions that access no memory; floating-point ones are additions of doubles, in vectors of that width.
+enum class Kind : std::uint8_t { nop, integer_add, scalar, sse, avx2, avx512 };
 
 /// The names of values in the file, in the order of the enumeration.
 template <class Enum>
@@ -69,6 +74,12 @@ template <>
 std::span<const std::string_view> names<Instruction>();
 template <>
 std::span<const std::string_view> names<Chain>();
+template <>
+std::span<const std::string_view> names<Mix>();
+template <>
+std::span<const std::string_view> names<Element>();
+template <>
+std::span<const std::string_view> names<Kind>();
 
 template <class Enum>
 [[nodiscard]] std::string_view name(Enum value) {
@@ -151,9 +162,77 @@ struct ProcessorPair {
   Figure contended_add_s;  // of one locked addition, while the other does the same without a pause
 };
 
+// The figures below are of rooflines. Files of before crosstalk measured them lack them; then all these lists are
+// empty.
+
+/// What loops that only load and store get from a level: a roof by width and mix.
+struct AccessRate {
+  Level level = Level::l1d;
+  Width width = Width::scalar;
+  Mix mix = Mix::loads;
+  std::uint32_t threads = 1;  // one on each physical core
+  Figure bytes_per_s;         // that their instructions load and store, of all threads together
+};
+/// Between the scopes `one_core` and `all_cores` of FlopPeak.
+struct ThreadFlops {
+  Width width = Width::scalar;
+  Precision precision = Precision::double_precision;
+  Operation operation = Operation::add;
+  std::uint32_t threads = 2;  // one on each physical core: more than 1, fewer than all
+  Figure flops_per_s;         // of all threads together
+};
+/// The time from one result to the next of a chain of floating-point instructions: a unit's latency.
+struct FlopLatency {
+  Width width = Width::scalar;
+  Precision precision = Precision::double_precision;
+  Operation operation = Operation::add;
+  Figure seconds;
+};
+/// Operations on whole numbers; an instruction does as many as it has elements. `operation` is `add` or `mul`.
+struct IntegerPeak {
+  Width width = Width::scalar;
+  Element element = Element::int64;
+  Operation operation = Operation::add;
+  Scope scope = Scope::one_core;
+  Figure per_s;
+};
+/// Limits of one core for instructions of a kind.
+struct KindLimits {
+  Kind kind = Kind::nop;
+  Figure per_cycle;  // independent ones; of `nop`: the retirement width
+  Figure buffer;     // so many fit in the re-order buffer between two loads that miss all caches
+};
+/// Groups of two loads and a store, in order through a level's working set on one core, each followed by `fillers`
+/// instructions `nop`. So fillers / 3 is their intensity in the mansard roofline, and the re-order buffer holds the
+/// fewer memory instructions the more fillers there are (eq. 6 with the `buffer` of `nop`). Without fillers `per_cycle`
+/// is IPC_M,Max of the level.
+struct GroupRate {
+  Level level = Level::l1d;
+  Width width = Width::scalar;
+  std::uint32_t fillers = 0;
+  Figure per_cycle;  // memory instructions
+};
+/// SpMV with a dense matrix in CSR format, doubles and indices of 4 bytes, matrix and vector x in certain levels:
+/// "A in y, X in x" (SPARCITY D1.2, 2.2.1). A non-zero is 20 bytes and 2 flops, a row 24 bytes.
+struct SparseRoof {
+  Level matrix = Level::l1d, vector = Level::l1d;
+  Scope scope = Scope::one_core;
+  std::uint32_t columns = 64;  // and non-zeros of each row
+  Figure bytes_per_s;          // that the kernel's instructions load and store, of all cores together
+};
+/// The same kernel on the matrices of a pair (models/roofline/sparse_pattern.h; 8 elements a line) that fill a level.
+struct SparseBand {
+  Level matrix = Level::l1d;
+  std::uint32_t row_nonzeros = 64;
+  Scope scope = Scope::one_core;
+  std::uint32_t columns = 0, rows = 0;  // of one core's matrix
+  Figure worst, best;                   // flops a second, of all cores together
+};
+
 struct Machine {
   Identity identity;
   std::string host, kernel, measured_at, version;  // uname -n, uname -r, ISO 8601 in UTC, crosstalk's version
+  std::string extended_at;                         // when figures were added that an older crosstalk did not measure
   bool quick = false;                              // measured with fewer tries
   double measuring_s = 0;                          // how long it took
   std::uint64_t memory_bytes = 0;
@@ -167,6 +246,14 @@ struct Machine {
   std::vector<InstructionRate> instructions;
   std::vector<ChainTime> chains;
   std::vector<ProcessorPair> pairs;
+  std::vector<AccessRate> accesses;
+  std::vector<ThreadFlops> thread_flops;
+  std::vector<FlopLatency> flop_latencies;
+  std::vector<IntegerPeak> integers;
+  std::vector<KindLimits> kinds;
+  std::vector<GroupRate> groups;
+  std::vector<SparseRoof> sparse_roofs;
+  std::vector<SparseBand> sparse_bands;
   std::vector<std::string> notes;  // caveats of the figures
 
   // Null: the file lacks the figure. A figure in the file may still be refused.
@@ -175,6 +262,8 @@ struct Machine {
   [[nodiscard]] const Figure* latency_of(Level level) const;
   [[nodiscard]] const Figure* rate_of(Instruction instruction) const;
   [[nodiscard]] const Figure* time_of(Chain chain) const;
+  [[nodiscard]] const Figure* accesses_of(Level level, Width width, Mix mix, std::uint32_t threads) const;
+  [[nodiscard]] const KindLimits* limits_of(Kind kind) const;
   /// Accepts the processors in either order.
   [[nodiscard]] const ProcessorPair* pair_of(std::uint32_t a, std::uint32_t b) const;
   /// The effective peak of a level: its fastest bandwidth with certain moved bytes. Leaves out ordinary stores beyond

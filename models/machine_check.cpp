@@ -17,6 +17,8 @@ struct Limits {
 constexpr Limits rate_limits = {1e5, 1e18};
 constexpr Limits time_limits = {1e-12, 1e-2};
 constexpr Limits frequency_limits = {1e7, 1e11};
+constexpr Limits per_cycle_limits = {1e-6, 100};
+constexpr Limits buffer_limits = {1, 1e5};
 /// A figure this many times above the manual's promise was not measured on such a processor.
 constexpr double most_of_theory = 2;
 
@@ -74,8 +76,56 @@ Result<void> check(const std::string& field, const Figure& figure, Limits limits
   return {};
 }
 
+template <class... Keys>
+std::string numbered_row(std::string_view table, std::uint32_t number, Keys... keys) {
+  std::string text = row(table, keys...);
+  text.insert(text.size() - 1, ", " + std::to_string(number));
+  return text;
+}
+
+std::string name_of(const AccessRate& a) { return numbered_row("accesses", a.threads, a.level, a.width, a.mix); }
+std::string name_of(const ThreadFlops& f) {
+  return numbered_row("thread_flops", f.threads, f.width, f.precision, f.operation);
+}
+std::string name_of(const FlopLatency& f) { return row("flop_latencies", f.width, f.precision, f.operation); }
+std::string name_of(const IntegerPeak& i) { return row("integers", i.width, i.element, i.operation, i.scope); }
+std::string name_of(const KindLimits& k) { return row("kinds", k.kind); }
+std::string name_of(const GroupRate& g) { return numbered_row("groups", g.fillers, g.level, g.width); }
+std::string name_of(const SparseRoof& s) { return row("sparse_roofs", s.matrix, s.vector, s.scope); }
+std::string name_of(const SparseBand& s) { return numbered_row("sparse_bands", s.row_nonzeros, s.matrix, s.scope); }
+
 std::string pair_name(const ProcessorPair& p) {
   return "pairs[" + std::to_string(p.a) + ", " + std::to_string(p.b) + "]";
+}
+
+template <class AnyMachine, class Visit>
+void visit_rooflines(AnyMachine& m, const Visit& visit) {
+  for (auto& a : m.accesses) {
+    visit(name_of(a), a.bytes_per_s, rate_limits);
+  }
+  for (auto& f : m.thread_flops) {
+    visit(name_of(f), f.flops_per_s, rate_limits);
+  }
+  for (auto& f : m.flop_latencies) {
+    visit(name_of(f), f.seconds, time_limits);
+  }
+  for (auto& i : m.integers) {
+    visit(name_of(i), i.per_s, rate_limits);
+  }
+  for (auto& k : m.kinds) {
+    visit(name_of(k) + ".per_cycle", k.per_cycle, per_cycle_limits);
+    visit(name_of(k) + ".buffer", k.buffer, buffer_limits);
+  }
+  for (auto& g : m.groups) {
+    visit(name_of(g), g.per_cycle, per_cycle_limits);
+  }
+  for (auto& s : m.sparse_roofs) {
+    visit(name_of(s), s.bytes_per_s, rate_limits);
+  }
+  for (auto& s : m.sparse_bands) {
+    visit(name_of(s) + ".worst", s.worst, rate_limits);
+    visit(name_of(s) + ".best", s.best, rate_limits);
+  }
 }
 
 /// Calls `visit(field, figure, limits)` for every figure, with its name in the file.
@@ -104,6 +154,7 @@ void visit_figures(AnyMachine& m, const Visit& visit) {
     visit(pair_name(p) + ".transfer", p.transfer_s, time_limits);
     visit(pair_name(p) + ".contended_add", p.contended_add_s, time_limits);
   }
+  visit_rooflines(m, visit);
 }
 
 Result<void> check_figures(const Machine& m) {
@@ -155,6 +206,46 @@ Result<void> check_rows(const Machine& m) {
   return checked ? check_once(
                        m.pairs, [](const ProcessorPair& p) { return std::pair(p.a, p.b); }, pair_name)
                  : checked;
+}
+
+/// The same for rows whose names are their keys.
+template <class Row>
+Result<void> check_named_once(const std::vector<Row>& rows) {
+  const auto name_of_row = [](const Row& row) { return name_of(row); };
+  return check_once(rows, name_of_row, name_of_row);
+}
+
+/// Checks a number of threads, columns or rows, which a figure is of.
+template <class Row>
+Result<void> check_numbers_of(const std::vector<Row>& rows, std::uint32_t Row::*number, std::uint32_t least,
+                              std::uint32_t most) {
+  for (const Row& each : rows) {
+    if (each.*number < least || each.*number > most) {
+      return nonsense(name_of(each), std::to_string(each.*number) + " is not from " + std::to_string(least) + " to " +
+                                         std::to_string(most));
+    }
+  }
+  return {};
+}
+
+Result<void> check_rooflines(const Machine& m) {
+  constexpr std::uint32_t most_fillers = 4096, most_side = std::uint32_t{1} << 28;
+  const auto processors = static_cast<std::uint32_t>(m.processors.size());
+  Result<void> first;
+  for (const Result<void>& checked :
+       {check_named_once(m.accesses), check_named_once(m.thread_flops), check_named_once(m.flop_latencies),
+        check_named_once(m.integers), check_named_once(m.kinds), check_named_once(m.groups),
+        check_named_once(m.sparse_roofs), check_named_once(m.sparse_bands),
+        check_numbers_of(m.accesses, &AccessRate::threads, 1, processors),
+        check_numbers_of(m.thread_flops, &ThreadFlops::threads, 1, processors),
+        check_numbers_of(m.groups, &GroupRate::fillers, 0, most_fillers),
+        check_numbers_of(m.sparse_roofs, &SparseRoof::columns, 1, most_side),
+        check_numbers_of(m.sparse_bands, &SparseBand::row_nonzeros, 1, most_side),
+        check_numbers_of(m.sparse_bands, &SparseBand::columns, 1, most_side),
+        check_numbers_of(m.sparse_bands, &SparseBand::rows, 1, most_side)}) {
+    first = first ? checked : first;
+  }
+  return first;
 }
 
 Result<void> check_pairs(const Machine& m) {
@@ -320,6 +411,9 @@ Result<void> validate(const Machine& machine) {
   }
   if (checked) {
     checked = check_rows(machine);
+  }
+  if (checked) {
+    checked = check_rooflines(machine);
   }
   if (checked) {
     checked = check_pairs(machine);

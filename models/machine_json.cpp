@@ -1,42 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/machine_json.h"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <nlohmann/json.hpp>
 #include <utility>
+
+#include "models/machine_json_parts.h"
 
 namespace crosstalk::models {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-constexpr const char* hertz = "Hz";
-constexpr const char* seconds = "s";
-constexpr const char* bytes_per_second = "bytes/s";
-constexpr const char* flops_per_second = "flops/s";
-constexpr const char* instructions_per_second = "instructions/s";
+using namespace machine_json;
 
 // ---- writing -----------------------------------------------------------------------------------------------
-
-Json optional(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
-
-/// Adds the members of a figure to those of its row.
-Json with(Json row, const Figure& figure, const char* unit) {
-  row["value"] = optional(figure.value);
-  row["unit"] = unit;
-  row["spread"] = figure.spread;
-  row["median"] = figure.tries > 0 ? Json(figure.median) : Json(nullptr);
-  row["tries"] = figure.tries;
-  row["disturbed"] = figure.disturbed;
-  row["theoretical"] = optional(figure.theoretical);
-  row["method"] = figure.method;
-  if (!figure.refused.empty()) {
-    row["refused"] = figure.refused;
-  }
-  return row;
-}
 
 Json identity_json(const Identity& i) {
   return {{"vendor", i.vendor},     {"family", i.family}, {"model", i.model},
@@ -122,139 +96,10 @@ void append_lines(std::string& text, const Json& value) {
 
 // ---- reading -----------------------------------------------------------------------------------------------
 
-/// Reads members. Remembers the first invalid one and ignores all later ones.
-class Reader {
- public:
-  [[nodiscard]] const std::optional<Error>& error() const { return error_; }
-
-  const Json* member(const Json& object, const std::string& path, const char* key) {
-    if (error_) {
-      return nullptr;
-    }
-    if (!object.is_object()) {
-      return wrong(path, "it is no object");
-    }
-    const auto found = object.find(key);
-    return found == object.end() ? wrong(join(path, key), "it is missing") : &*found;
-  }
-
-  std::string text(const Json& object, const std::string& path, const char* key) {
-    const Json* const value = member(object, path, key);
-    if (value != nullptr && !value->is_string()) {
-      wrong(join(path, key), "it is no text");
-    }
-    return value != nullptr && value->is_string() ? value->get<std::string>() : "";
-  }
-
-  bool yes(const Json& object, const std::string& path, const char* key) {
-    const Json* const value = member(object, path, key);
-    if (value != nullptr && !value->is_boolean()) {
-      wrong(join(path, key), "it is neither true nor false");
-    }
-    return value != nullptr && value->is_boolean() && value->get<bool>();
-  }
-
-  template <class Whole>
-  Whole whole(const Json& object, const std::string& path, const char* key) {
-    const Json* const value = member(object, path, key);
-    return value != nullptr ? whole_of<Whole>(*value, join(path, key)) : Whole{};
-  }
-
-  template <class Whole>
-  Whole whole_of(const Json& value, const std::string& path) {
-    if (!value.is_number_unsigned() || value.get<std::uint64_t>() > std::numeric_limits<Whole>::max()) {
-      wrong(path, "it is no whole number in range");
-      return {};
-    }
-    return value.get<Whole>();
-  }
-
-  std::optional<double> number_or_null(const Json& object, const std::string& path, const char* key) {
-    const Json* const value = member(object, path, key);
-    if (value == nullptr || value->is_null()) {
-      return std::nullopt;
-    }
-    if (!value->is_number() || !std::isfinite(value->get<double>())) {
-      wrong(join(path, key), "it is no number");
-      return std::nullopt;
-    }
-    return value->get<double>();
-  }
-
-  double number(const Json& object, const std::string& path, const char* key) {
-    const auto value = number_or_null(object, path, key);
-    if (!value && !error_) {
-      wrong(join(path, key), "it is no number");
-    }
-    return value.value_or(0);
-  }
-
-  template <class Enum>
-  Enum one_of(const Json& object, const std::string& path, const char* key) {
-    const std::string given = text(object, path, key);
-    const auto known = names<Enum>();
-    const auto found = std::find(known.begin(), known.end(), given);
-    if (found == known.end()) {
-      wrong(join(path, key), "there is no '" + given.substr(0, 40) + "'");
-      return Enum{};
-    }
-    return static_cast<Enum>(found - known.begin());
-  }
-
-  Figure figure(const Json& row, const std::string& path, const char* unit) {
-    Figure figure;
-    figure.value = number_or_null(row, path, "value");
-    figure.spread = number(row, path, "spread");
-    figure.median = number_or_null(row, path, "median").value_or(0);
-    figure.tries = whole<std::uint32_t>(row, path, "tries");
-    if (row.is_object() && row.contains("disturbed")) {  // in files of before it does not
-      figure.disturbed = whole<std::uint32_t>(row, path, "disturbed");
-    }
-    figure.theoretical = number_or_null(row, path, "theoretical");
-    figure.method = text(row, path, "method");
-    if (row.is_object() && row.contains("refused")) {
-      figure.refused = text(row, path, "refused");
-    }
-    if (const std::string given = text(row, path, "unit"); !error_ && given != unit) {
-      wrong(path + ".unit", "it is '" + given.substr(0, 40) + "' and must be '" + unit + "'");
-    }
-    return figure;
-  }
-
-  Figure figure_member(const Json& object, const std::string& path, const char* key, const char* unit) {
-    const Json* const row = member(object, path, key);
-    return row != nullptr ? figure(*row, join(path, key), unit) : Figure{};
-  }
-
-  /// Calls `read(element, path)` for each element of an array.
-  template <class Read>
-  void each(const Json& object, const char* key, Read read) {
-    const Json* const array = member(object, "", key);
-    if (array != nullptr && !array->is_array()) {
-      wrong(key, "it is no list");
-      return;
-    }
-    for (std::size_t i = 0; array != nullptr && !error_ && i < array->size(); ++i) {
-      read((*array)[i], std::string(key) + "[" + std::to_string(i) + "]");
-    }
-  }
-
-  std::nullptr_t wrong(const std::string& field, const std::string& what) {
-    if (!error_) {
-      error_ = Error{ErrorCode::corrupt, field + ": " + what};
-    }
-    return nullptr;
-  }
-
- private:
-  static std::string join(const std::string& path, const char* key) { return path.empty() ? key : path + "." + key; }
-
-  std::optional<Error> error_;
-};
-
 void read_head(Reader& r, const Json& file, Machine& m) {
   m.version = r.text(file, "", "version");
   m.measured_at = r.text(file, "", "measured_at");
+  m.extended_at = file.contains("extended_at") && !file["extended_at"].is_null() ? r.text(file, "", "extended_at") : "";
   m.measuring_s = r.number(file, "", "measuring_s");
   m.quick = r.yes(file, "", "quick");
   m.host = r.text(file, "", "host");
@@ -343,6 +188,7 @@ std::string to_json(const Machine& m) {
   Json file = {{"schema", machine_schema},
                {"version", m.version},
                {"measured_at", m.measured_at},
+               {"extended_at", m.extended_at.empty() ? Json(nullptr) : Json(m.extended_at)},
                {"measuring_s", m.measuring_s},
                {"quick", m.quick},
                {"host", m.host},
@@ -355,6 +201,7 @@ std::string to_json(const Machine& m) {
                {"caches", caches_json(m.caches)},
                {"frequency", frequency_json(m.frequency)}};
   add_tables(m, file);
+  add_rooflines(m, file);
   std::string text = "{";
   const char* between = "\n  ";
   for (const auto& [key, value] : file.items()) {
@@ -381,6 +228,7 @@ Result<Machine> parse_machine(std::string_view text) {
   read_topology(reader, file, machine);
   read_frequency(reader, file, machine.frequency);
   read_tables(reader, file, machine);
+  read_rooflines(reader, file, machine);
   if (reader.error()) {
     return tl::unexpected<Error>(*reader.error());
   }

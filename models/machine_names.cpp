@@ -24,6 +24,9 @@ constexpr std::array chain_names = {"add"sv,
                                     "locked_exchange"sv,
                                     "locked_compare"sv,
                                     "branch_mispredicted"sv};
+constexpr std::array mix_names = {"1:0"sv, "2:1"sv, "1:1"sv, "0:1"sv};
+constexpr std::array element_names = {"int32"sv, "int64"sv};
+constexpr std::array kind_names = {"nop"sv, "integer_add"sv, "scalar"sv, "sse"sv, "avx2"sv, "avx512"sv};
 
 }  // namespace
 
@@ -58,6 +61,18 @@ std::span<const std::string_view> names<Instruction>() {
 template <>
 std::span<const std::string_view> names<Chain>() {
   return chain_names;
+}
+template <>
+std::span<const std::string_view> names<Mix>() {
+  return mix_names;
+}
+template <>
+std::span<const std::string_view> names<Element>() {
+  return element_names;
+}
+template <>
+std::span<const std::string_view> names<Kind>() {
+  return kind_names;
 }
 
 }  // namespace crosstalk::models

@@ -47,6 +47,16 @@ inline Machine example() {
   m.instructions = {{Instruction::integer_add, measured(1.4e10)}};
   m.chains = {{Chain::locked_add, measured(5e-9)}};
   m.pairs = {{0, 1, measured(6e-8), measured(9e-8)}};
+  m.accesses = {{Level::l1d, Width::avx2, Mix::two_to_one, 1, measured(1.7e11)},
+                {Level::l1d, Width::avx2, Mix::two_to_one, 2, measured(3.3e11)}};
+  m.thread_flops = {{Width::avx2, Precision::double_precision, Operation::fma, 2, measured(1.1e11)}};
+  m.flop_latencies = {{Width::scalar, Precision::double_precision, Operation::add, measured(8e-10)}};
+  m.integers = {{Width::avx2, Element::int32, Operation::add, Scope::one_core, measured(1e11)}};
+  m.kinds = {{Kind::nop, measured(6), measured(448)}, {Kind::scalar, measured(2), {}}};
+  m.kinds[1].buffer.refused = "there is no knee";
+  m.groups = {{Level::memory, Width::scalar, 0, measured(0.5)}, {Level::memory, Width::scalar, 6, measured(0.25)}};
+  m.sparse_roofs = {{Level::l2, Level::l1d, Scope::one_core, 64, measured(2e10)}};
+  m.sparse_bands = {{Level::l2, 64, Scope::one_core, 1024, 512, measured(1.5e9), measured(2e9)}};
   m.notes = {"an example"};
   return m;
 }

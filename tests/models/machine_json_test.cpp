@@ -87,6 +87,43 @@ TEST(MachineJson, TakesFilesOfBeforeDisturbedTriesWereTold) {
             "latencies[1].disturbed: it is no whole number in range");
 }
 
+TEST(MachineJson, TakesFilesOfBeforeRooflinesWereMeasured) {
+  Json file = Json::parse(to_json(test::example()));
+  for (const char* const key : {"extended_at", "accesses", "thread_flops", "flop_latencies", "integers", "kinds",
+                                "groups", "sparse_roofs", "sparse_bands"}) {
+    EXPECT_EQ(file.erase(key), 1U) << key;
+  }
+  const auto machine = parse_machine(file.dump());
+  ASSERT_TRUE(machine) << machine.error().message;
+  EXPECT_TRUE(machine->accesses.empty());
+  EXPECT_EQ(machine->limits_of(Kind::nop), nullptr);
+}
+
+TEST(MachineJson, KeepsTheFiguresOfRooflines) {
+  const auto read = parse_machine(to_json(test::example()));
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->accesses_of(Level::l1d, Width::avx2, Mix::two_to_one, 2)->value, 3.3e11);
+  EXPECT_EQ(read->accesses_of(Level::l1d, Width::avx2, Mix::loads, 2), nullptr);
+  EXPECT_EQ(read->limits_of(Kind::nop)->buffer.value, 448);
+  EXPECT_EQ(read->limits_of(Kind::scalar)->buffer.refused, "there is no knee");
+  EXPECT_EQ(read->groups[1].fillers, 6U);
+  EXPECT_EQ(read->sparse_bands[0].rows, 512U);
+  EXPECT_EQ(read->sparse_bands[0].best.value, 2e9);
+}
+
+TEST(MachineJson, RefusesImpossibleFiguresOfRooflines) {
+  EXPECT_EQ(refusal([](Json& f) { f["accesses"][1]["threads"] = 1; }),
+            "accesses[l1d, avx2, 2:1, 1]: it is given twice");
+  EXPECT_EQ(refusal([](Json& f) { f["accesses"][1]["threads"] = 3; }),
+            "accesses[l1d, avx2, 2:1, 3]: 3 is not from 1 to 2");
+  EXPECT_EQ(refusal([](Json& f) { f["groups"][1]["fillers"] = 0; }), "groups[memory, scalar, 0]: it is given twice");
+  EXPECT_EQ(refusal([](Json& f) { f["kinds"][0]["per_cycle"]["value"] = 1000; }),
+            "kinds[nop].per_cycle.value: no machine has 1000.000000");
+  EXPECT_EQ(refusal([](Json& f) { f["sparse_bands"][0]["rows"] = 0; }),
+            "sparse_bands[l2, one_core, 64]: 0 is not from 1 to 268435456");
+  EXPECT_EQ(refusal([](Json& f) { f["kinds"] = 3; }), "kinds: it is no list");
+}
+
 TEST(MachineJson, PassesOverWhatLaterVersionsAdd) {
   EXPECT_EQ(refusal([](Json& f) { f["flops"][0]["colour"] = "blue"; }), "accepted");
   EXPECT_EQ(refusal([](Json& f) { f["more"] = Json::array({1, 2}); }), "accepted");
