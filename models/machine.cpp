@@ -30,6 +30,10 @@ unsigned flops(Width width, Precision precision, Operation operation) {
   return lanes(width, precision) * (operation == Operation::fma ? 2 : 1);
 }
 
+unsigned integer_lanes(Width width, Element element) {
+  return lanes(width, element == Element::int32 ? Precision::single_precision : Precision::double_precision);
+}
+
 double moved_per_requested(Level level, Traffic traffic) {
   if (level == Level::l1d) {
     return 1;

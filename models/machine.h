@@ -91,6 +91,9 @@ template <class Enum>
 /// Flops of one instruction.
 [[nodiscard]] unsigned flops(Width width, Precision precision, Operation operation);
 
+/// Elements of an operand.
+[[nodiscard]] unsigned integer_lanes(Width width, Element element);
+
 /// Bytes that move between a level and the caches closer to the core for each byte that the loop's own instructions
 /// load or store. An ordinary store beyond the first level moves its line twice: the line is fetched before and written
 /// back after. So a copy moves 3 bytes for 2, a triad 4 for 3. Streaming stores and the first level move the requested
@@ -282,6 +285,12 @@ struct Machine {
 /// Removes the figures that `validate` refuses, and those that contradict others; the reason replaces each. Disturbed
 /// tries give figures that are too slow, so the slower one of two contradictory figures is wrong.
 void refuse_nonsense(Machine& machine);
+
+/// Returns the number of figures that are in the file without a value.
+[[nodiscard]] std::size_t count_refused(const Machine& machine);
+
+/// True if the machine lacks figures that this version of crosstalk measures: its file is of an older one.
+[[nodiscard]] bool lacks_figures(const Machine& machine);
 
 /// Refuses figures of another kind of machine than `here`, and names the first field that differs. Compares the
 /// processor's identity, the processors' numbers and the caches.

@@ -2,6 +2,7 @@
 // Checks that a machine's figures are plausible and belong to this machine.
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <set>
 #include <tuple>
 
@@ -422,6 +423,19 @@ Result<void> validate(const Machine& machine) {
     checked = check_figures(machine);
   }
   return checked ? check_relations(machine) : checked;
+}
+
+std::size_t count_refused(const Machine& machine) {
+  std::size_t count = 0;
+  visit_figures(
+      machine, [&count](const std::string&, const Figure& figure, Limits) { count += figure.refused.empty() ? 0 : 1; });
+  return count;
+}
+
+bool lacks_figures(const Machine& machine) {
+  return machine.accesses.empty() || machine.flop_latencies.empty() || machine.integers.empty() ||
+         machine.kinds.empty() || machine.groups.empty() || machine.sparse_roofs.empty() ||
+         machine.sparse_bands.empty();
 }
 
 void refuse_nonsense(Machine& machine) {

@@ -54,14 +54,42 @@ struct Bench {
 [[nodiscard]] std::vector<models::LoadLatency> measure_latencies(Bench& bench, std::uint64_t& page_bytes);
 // measure_pairs.cpp
 [[nodiscard]] std::vector<models::ProcessorPair> measure_pairs(Bench& bench);
+// measure_accesses.cpp
+[[nodiscard]] std::vector<models::AccessRate> measure_accesses(Bench& bench);
+[[nodiscard]] std::vector<models::GroupRate> measure_groups(Bench& bench);
+// measure_flops.cpp
+[[nodiscard]] std::vector<models::ThreadFlops> measure_thread_flops(Bench& bench);
+// measure_kinds.cpp
+/// With the re-order buffers.
+[[nodiscard]] std::vector<models::KindLimits> measure_kinds(Bench& bench);
+[[nodiscard]] std::vector<models::FlopLatency> measure_flop_latencies(Bench& bench);
+[[nodiscard]] std::vector<models::IntegerPeak> measure_integers(Bench& bench);
+// measure_buffer.cpp
+void measure_buffers(Bench& bench, std::vector<models::KindLimits>& kinds);
+// measure_sparse.cpp
+[[nodiscard]] std::vector<models::SparseRoof> measure_sparse_roofs(Bench& bench);
+[[nodiscard]] std::vector<models::SparseBand> measure_sparse_bands(Bench& bench);
+
+/// 1, 2, 4, ... and all.
+[[nodiscard]] std::vector<std::uint32_t> thread_counts(std::size_t cores);
+/// The first of the cores, or the one whose figures are those of one core.
+[[nodiscard]] std::vector<std::uint32_t> cores_for(const Bench& bench, std::uint32_t threads);
 
 /// Bytes beside the arrays, for the distances between them; so latency and bandwidth of memory use blocks of one size.
 inline constexpr std::uint64_t arrays_slack = 3 * 4096;
 
 inline constexpr std::size_t bandwidths_of_a_scope = 4 * 4 + 3;  // levels of cache and memory; streaming ones of memory
 
-/// Returns how many times all of these together ask for `next_figure`.
+// How many times the measurements ask for `next_figure`: all together, and some of them.
 [[nodiscard]] std::size_t count_figures(const models::Machine& machine, const std::vector<std::uint32_t>& cpus);
+[[nodiscard]] std::size_t count_accesses(std::size_t cores);
+[[nodiscard]] std::size_t count_groups();
+[[nodiscard]] std::size_t count_thread_flops(std::size_t cores);
+[[nodiscard]] std::size_t count_kinds();
+[[nodiscard]] std::size_t count_flop_latencies();
+[[nodiscard]] std::size_t count_integers();
+[[nodiscard]] std::size_t count_sparse_roofs();
+[[nodiscard]] std::size_t count_sparse_bands();
 
 /// Chooses the pairs of `cpus` to measure: all, or if they are too many some of each nearness, at even distances.
 [[nodiscard]] std::vector<std::pair<std::uint32_t, std::uint32_t>> choose_pairs(const models::Machine& machine,

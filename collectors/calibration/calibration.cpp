@@ -29,20 +29,6 @@ Schedule schedule_of(const CalibrationRequest& request, std::uint64_t begin_ns, 
   return {effort, begin_ns + (request.quick ? request.quick_limit_ns : request.limit_ns), figures};
 }
 
-std::size_t count_refused(const models::Machine& machine) {
-  const auto refused_in = [](const auto& rows, auto figure) {
-    return static_cast<std::size_t>(
-        std::count_if(rows.begin(), rows.end(), [&](const auto& row) { return !(row.*figure).refused.empty(); }));
-  };
-  return refused_in(machine.flops, &models::FlopPeak::flops_per_s) +
-         refused_in(machine.bandwidths, &models::Bandwidth::bytes_per_s) +
-         refused_in(machine.latencies, &models::LoadLatency::seconds) +
-         refused_in(machine.instructions, &models::InstructionRate::per_s) +
-         refused_in(machine.chains, &models::ChainTime::seconds) +
-         refused_in(machine.pairs, &models::ProcessorPair::transfer_s) +
-         refused_in(machine.pairs, &models::ProcessorPair::contended_add_s);
-}
-
 void add_notes(const Bench& bench, models::Machine& machine) {
   std::vector<std::string>& notes = machine.notes;
   notes.emplace_back("figures of one core are of processor " + std::to_string(bench.cores.back()) +
@@ -60,7 +46,7 @@ void add_notes(const Bench& bench, models::Machine& machine) {
       notes.push_back("this processor has no " + std::string(name(width)) + " instructions");
     }
   }
-  if (const std::size_t refused = count_refused(machine); refused > 0) {
+  if (const std::size_t refused = models::count_refused(machine); refused > 0) {
     notes.push_back("figures that are absent, each of which says why: " + std::to_string(refused));
   }
 }
@@ -87,6 +73,64 @@ void refuse_less_than_one_core(models::Machine& machine) {
   });
   refuse_less_than_one_core(machine.bandwidths, &models::Bandwidth::bytes_per_s,
                             [](const auto& a, const auto& b) { return a.level == b.level && a.traffic == b.traffic; });
+  refuse_less_than_one_core(machine.integers, &models::IntegerPeak::per_s, [](const auto& a, const auto& b) {
+    return a.width == b.width && a.element == b.element && a.operation == b.operation;
+  });
+  refuse_less_than_one_core(machine.sparse_roofs, &models::SparseRoof::bytes_per_s,
+                            [](const auto& a, const auto& b) { return a.matrix == b.matrix && a.vector == b.vector; });
+}
+
+void refuse_less_than_one_thread(models::Machine& machine) {
+  constexpr double least = 0.7;
+  for (models::AccessRate& row : machine.accesses) {
+    const models::Figure* const one = machine.accesses_of(row.level, row.width, row.mix, 1);
+    models::Figure& figure = row.bytes_per_s;
+    if (one != nullptr && one->value && figure.value && *figure.value < least * *one->value) {
+      figure.value.reset();
+      figure.refused = "it is less than what one core does alone: the cores were not free at the same time";
+    }
+  }
+}
+
+/// Refuses figures that contradict others.
+void check_figures(models::Machine& machine) {
+  refuse_less_than_one_core(machine);
+  refuse_less_than_one_thread(machine);
+  models::refuse_nonsense(machine);
+}
+
+/// The figures of rooflines that are not there.
+void measure_rooflines(Bench& bench, models::Machine& machine) {
+  if (machine.kinds.empty()) {
+    machine.kinds = measure_kinds(bench);
+  }
+  if (machine.flop_latencies.empty()) {
+    machine.flop_latencies = measure_flop_latencies(bench);
+  }
+  if (machine.integers.empty()) {
+    machine.integers = measure_integers(bench);
+  }
+  if (machine.accesses.empty()) {
+    machine.thread_flops = measure_thread_flops(bench);
+    machine.accesses = measure_accesses(bench);
+  }
+  if (machine.groups.empty()) {
+    machine.groups = measure_groups(bench);
+  }
+  if (machine.sparse_roofs.empty()) {
+    machine.sparse_roofs = measure_sparse_roofs(bench);
+  }
+  if (machine.sparse_bands.empty()) {
+    machine.sparse_bands = measure_sparse_bands(bench);
+  }
+}
+
+std::size_t count_rooflines(const models::Machine& machine, std::size_t cores) {
+  return (machine.kinds.empty() ? count_kinds() : 0) + (machine.flop_latencies.empty() ? count_flop_latencies() : 0) +
+         (machine.integers.empty() ? count_integers() : 0) +
+         (machine.accesses.empty() ? count_thread_flops(cores) + count_accesses(cores) : 0) +
+         (machine.groups.empty() ? count_groups() : 0) + (machine.sparse_roofs.empty() ? count_sparse_roofs() : 0) +
+         (machine.sparse_bands.empty() ? count_sparse_bands() : 0);
 }
 
 void measure(Bench& bench, models::Machine& machine) {
@@ -97,6 +141,7 @@ void measure(Bench& bench, models::Machine& machine) {
   machine.latencies = measure_latencies(bench, machine.page_bytes);
   machine.bandwidths = measure_bandwidths(bench);
   machine.pairs = measure_pairs(bench);
+  measure_rooflines(bench, machine);
 }
 
 }  // namespace
@@ -114,12 +159,12 @@ std::size_t count_figures(const models::Machine& machine, const std::vector<std:
   return frequencies + models::names<models::Chain>().size() + models::names<models::Instruction>().size() +
          models::names<models::Level>().size() +
          scopes * (static_cast<std::size_t>(supported) + bandwidths_of_a_scope) +
-         2 * choose_pairs(machine, cpus).size();
+         2 * choose_pairs(machine, cpus).size() + count_rooflines(machine, one_of_each_core(machine, cpus).size());
 }
 
 Result<models::Machine> calibrate_machine(const CalibrationRequest& request) {
   const std::uint64_t begin_ns = monotonic_ns();
-  auto machine = describe_machine();
+  auto machine = request.known ? Result<models::Machine>(*request.known) : describe_machine();
   if (!machine) {
     return machine;
   }
@@ -130,17 +175,23 @@ Result<models::Machine> calibrate_machine(const CalibrationRequest& request) {
   }
   Team one({cores.back()});
   Team all(cores);
-  Bench bench{*machine,        schedule_of(request, begin_ns, count_figures(*machine, cpus)), cpus, cores, one, all,
-              request.progress};
+  const std::size_t figures = request.known ? count_rooflines(*machine, cores.size()) : count_figures(*machine, cpus);
+  Bench bench{*machine, schedule_of(request, begin_ns, figures), cpus, cores, one, all, request.progress};
   bench.beyond_caches = request.quick ? 2 : 4;
-  machine->version = request.version;
-  machine->quick = request.quick;
-  machine->measured_at = now_in_utc();
-  measure(bench, *machine);
-  refuse_less_than_one_core(*machine);
-  models::refuse_nonsense(*machine);
+  if (request.known) {
+    machine->extended_at = now_in_utc();
+    machine->notes.clear();
+    measure_rooflines(bench, *machine);
+  } else {
+    machine->version = request.version;
+    machine->quick = request.quick;
+    machine->measured_at = now_in_utc();
+    measure(bench, *machine);
+  }
+  check_figures(*machine);
   add_notes(bench, *machine);
-  machine->measuring_s = std::round(static_cast<double>(monotonic_ns() - begin_ns) / ns_per_s * 1e3) / 1e3;
+  const double took_s = static_cast<double>(monotonic_ns() - begin_ns) / ns_per_s;
+  machine->measuring_s = std::round((machine->measuring_s + took_s) * 1e3) / 1e3;
   if (const auto valid = models::validate(*machine); !valid) {
     return fail(ErrorCode::refused, "what this machine tells of itself makes no sense: " + valid.error().message);
   }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -14,8 +15,10 @@ namespace crosstalk::collectors::calibration {
 struct CalibrationRequest {
   bool quick = false;                         // a third of the tries, and briefer ones
   std::uint64_t limit_ns = 100'000'000'000U;  // figures that are not measured by then are absent
-  std::uint64_t quick_limit_ns = 30'000'000'000U;
+  std::uint64_t quick_limit_ns = 20'000'000'000U;
   std::string version;  // of crosstalk
+  /// Figures of this machine, of a crosstalk that did not measure all: they are kept, and the others added.
+  std::optional<models::Machine> known = {};
   std::function<void(const std::string& what)> progress = [](const std::string&) {};
 };
 

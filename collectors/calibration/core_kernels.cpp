@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collectors/calibration/core_kernels.h"
 
+#include <algorithm>
 #include <array>
 
 namespace crosstalk::collectors::calibration {
@@ -168,6 +169,10 @@ constexpr std::array<InstructionKernel, 4> instructions = {{
 }  // namespace
 
 std::span<const ChainKernel> chain_kernels() { return chains; }
+
+const ChainKernel& chain_of(Chain chain) {
+  return *std::find_if(chains.begin(), chains.end(), [&](const ChainKernel& kernel) { return kernel.chain == chain; });
+}
 
 std::span<const InstructionKernel> instruction_kernels() { return instructions; }
 

@@ -21,6 +21,9 @@ struct ChainKernel {
 /// Returns the kernels of all chains but `branch_mispredicted`.
 [[nodiscard]] std::span<const ChainKernel> chain_kernels();
 
+/// Of these.
+[[nodiscard]] const ChainKernel& chain_of(models::Chain chain);
+
 struct InstructionKernel {
   models::Instruction instruction;
   /// Executes `rounds` * `unrolled` instructions of the kind, and returns their result: for additions and branches

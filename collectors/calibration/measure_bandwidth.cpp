@@ -5,6 +5,7 @@
 
 #include "collectors/calibration/bench.h"
 #include "collectors/calibration/flop_kernels.h"
+#include "collectors/calibration/traffic_arrays.h"
 #include "collectors/calibration/traffic_kernels.h"
 #include "collectors/calibration/working_set.h"
 #include "models/processor_facts.h"
@@ -16,122 +17,6 @@ using models::Level;
 using models::Scope;
 using models::Traffic;
 using models::Width;
-
-// Arrays begin at different distances from a page, lest a load is taken for one of the data that was just stored 4096
-// bytes away.
-constexpr std::uint64_t stagger = 1344;
-
-/// Memory of each member of a team, with its arrays.
-class Arrays {
- public:
-  /// Makes `bytes` for each member, on `cpus`, each by itself, in `memory`, which has to outlive them. Refused if there
-  /// is not so much by `deadline_ns`.
-  static Result<Arrays> make(Team& team, const std::vector<std::uint32_t>& cpus, std::uint64_t bytes,
-                             HeldMemory& memory, std::uint64_t deadline_ns) {
-    Arrays arrays;
-    arrays.bytes_ = bytes;
-    arrays.memory_.resize(team.size());
-    memory.expect(cpus);
-    std::vector<std::string> missing(team.size());
-    team.run([&](unsigned member) {
-      const auto block = memory.block(cpus[member], bytes + arrays_slack, deadline_ns);
-      if (!block) {
-        missing[member] = block.error().message;
-      } else if (!fill((*block)->data(), bytes + arrays_slack, deadline_ns)) {
-        missing[member] = "arrays were not filled in time: the machine is too busy";
-      } else {
-        arrays.memory_[member] = (*block)->data();
-      }
-    });
-    for (const std::string& reason : missing) {
-      if (!reason.empty()) {
-        return fail(ErrorCode::system, reason);
-      }
-    }
-    return arrays;
-  }
-
-  /// Bytes of each of as many arrays as `traffic` has.
-  [[nodiscard]] std::uint64_t each(Traffic traffic) const {
-    return bytes_ / arrays_of(traffic) / traffic_round_bytes * traffic_round_bytes;
-  }
-
-  /// A member's arrays, `bytes` of each from `offset` on.
-  [[nodiscard]] TrafficArrays of(unsigned member, Traffic traffic, std::uint64_t offset, std::uint64_t bytes) const {
-    const auto array = [&](std::uint64_t number) {
-      return reinterpret_cast<double*>(memory_[member] + number * (each(traffic) + stagger) + offset);
-    };
-    TrafficArrays arrays;
-    arrays.bytes = bytes;
-    arrays.a = array(0);
-    arrays.b = array(traffic == Traffic::load ? 0 : 1);
-    arrays.c = array(2);
-    return arrays;
-  }
-
- private:
-  static bool fill(std::byte* memory, std::uint64_t bytes, std::uint64_t deadline_ns) {
-    constexpr std::uint64_t piece = std::uint64_t{4} << 20;
-    for (std::uint64_t at = 0; at < bytes; at += piece) {
-      if (monotonic_ns() > deadline_ns) {
-        return false;
-      }
-      auto* const first = reinterpret_cast<double*>(memory + at);
-      std::fill(first, first + std::min(piece, bytes - at) / sizeof(double), 1.0);
-    }
-    return true;
-  }
-
-  std::uint64_t bytes_ = 0;
-  std::vector<std::byte*> memory_;  // of each member
-};
-
-/// Seconds for each byte that `kernel` moves in a cache: passes over the same arrays.
-Tries in_cache(Bench& bench, const Effort& effort, Team& team, const Arrays& arrays, const TrafficKernel& kernel,
-               double moved_per_pass) {
-  const std::uint64_t bytes = arrays.each(kernel.traffic);
-  const auto pass = [&](unsigned member, std::uint64_t passes) {
-    Checksum checksum{};
-    kernel.run(arrays.of(member, kernel.traffic, 0, bytes), passes, checksum);
-  };
-  std::uint64_t passes = 0;
-  bench.one.run([&](unsigned) { passes = rounds_for(effort, [&](std::uint64_t n) { pass(0, n); }); });
-  return collect(effort, [&] {
-    return seconds_together(team, moved_per_pass * static_cast<double>(passes),
-                            [&](unsigned member) { pass(member, passes); });
-  });
-}
-
-/// Seconds for each byte that moves to or from memory: each try takes the next window of arrays that no cache holds, so
-/// that nothing of it is left in any.
-Tries in_memory(const Effort& effort, Team& team, const Arrays& arrays, const TrafficKernel& kernel,
-                double moved_per_requested) {
-  constexpr std::uint64_t windows_at_least = 4;
-  constexpr std::uint64_t most_a_try = std::uint64_t{16} << 20;
-  const std::uint64_t each = arrays.each(kernel.traffic);
-  const std::uint64_t window = std::min(each / windows_at_least, most_a_try / arrays_of(kernel.traffic)) /
-                               traffic_round_bytes * traffic_round_bytes;
-  const double moved = moved_per_requested * static_cast<double>(requested_bytes(kernel.traffic, window));
-  std::uint64_t offset = 0;
-  return collect(effort, [&] {
-    const std::uint64_t at = offset;
-    offset = offset + 2 * window <= each ? offset + window : 0;
-    return seconds_together(team, moved, [&](unsigned member) {
-      Checksum checksum{};
-      kernel.run(arrays.of(member, kernel.traffic, at, window), 1, checksum);
-    });
-  });
-}
-
-Tries seconds_a_byte(Bench& bench, const Effort& effort, Team& team, const Arrays& arrays, const TrafficKernel& kernel,
-                     Level level) {
-  const double moved = models::moved_per_requested(level, kernel.traffic);
-  if (level == Level::memory) {
-    return in_memory(effort, team, arrays, kernel, moved);
-  }
-  const std::uint64_t bytes = requested_bytes(kernel.traffic, arrays.each(kernel.traffic));
-  return in_cache(bench, effort, team, arrays, kernel, moved * static_cast<double>(bytes));
-}
 
 /// Returns the vectors to try: the widest, and in caches, where they need not be the fastest, the next narrower ones
 /// too.
@@ -208,8 +93,13 @@ class Bandwidths {
       const auto kernel = std::find_if(kernels.begin(), kernels.end(), [&](const TrafficKernel& k) {
         return k.traffic == traffic && k.width == width;
       });
-      models::Figure figure =
-          rate_figure(seconds_a_byte(bench_, effort, team, arrays, *kernel, level), method_of(level, traffic, width));
+      const TrafficLoop loop{traffic, [run = kernel->run](const TrafficArrays& part, std::uint64_t passes) {
+                               Checksum checksum{};
+                               run(part, passes, checksum);
+                             }};
+      models::Figure figure = rate_figure(
+          seconds_a_byte(bench_, effort, team, arrays, loop, level, models::moved_per_requested(level, traffic)),
+          method_of(level, traffic, width));
       if (width == widths.front() || (figure.value && (!best.value || *figure.value > *best.value))) {
         best = std::move(figure);
         widths_[{level, traffic}] = width;

@@ -22,11 +22,6 @@ namespace {
 using models::Chain;
 using models::Width;
 
-const ChainKernel& kernel_of(Chain chain) {
-  return *std::find_if(chain_kernels().begin(), chain_kernels().end(),
-                       [&](const ChainKernel& kernel) { return kernel.chain == chain; });
-}
-
 std::string in_tries(const std::string& what, const Effort& effort) {
   return what + ", best of tries of " + std::to_string(effort.try_ns / 1000) + " us";
 }
@@ -61,7 +56,7 @@ std::optional<double> highest_allowed(std::uint32_t cpu) {
 /// Cycles a second of a chain of additions, one a cycle, on all of `team`.
 models::Figure frequency_of(Bench& bench, Team& team, const std::string& method) {
   const Effort effort = bench.next_figure();
-  const ChainKernel& chain = kernel_of(Chain::add);
+  const ChainKernel& chain = chain_of(Chain::add);
   const std::uint64_t rounds = rounds_for(effort, [&](std::uint64_t n) { chain.run(n); });
   const auto links = static_cast<double>(rounds * unrolled);
   return rate_figure(collect(effort,
@@ -84,7 +79,7 @@ models::Figure frequency_after(Bench& bench, Width width) {
   }
   Effort brief = bench.next_figure();
   brief.try_ns /= 10;
-  const ChainKernel& chain = kernel_of(Chain::add);
+  const ChainKernel& chain = chain_of(Chain::add);
   const FlopOperands operands{};
   alignas(64) std::array<unsigned char, flop_accumulators * accumulator_stride> accumulators{};
   std::uint64_t heavy = 0, rounds = 0;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -32,7 +33,7 @@ FlopOperands neutral(Precision precision) {
   return operands;
 }
 
-models::Figure peak_of(Bench& bench, const FlopKernel& kernel, Scope scope) {
+models::Figure peak_of(Bench& bench, const FlopKernel& kernel, Team& team) {
   const FlopOperands operands = neutral(kernel.precision);
   const auto run = [&](std::uint64_t rounds) {
     alignas(64) std::array<unsigned char, flop_accumulators * accumulator_stride> accumulators{};
@@ -41,7 +42,6 @@ models::Figure peak_of(Bench& bench, const FlopKernel& kernel, Scope scope) {
   const Effort effort = bench.next_figure();
   std::uint64_t rounds = 0;
   bench.one.run([&](unsigned) { rounds = rounds_for(effort, run); });
-  Team& team = bench.team(scope);
   const auto flops = static_cast<double>(flops_of(kernel, rounds));
   return rate_figure(
       collect(effort, [&] { return seconds_together(team, flops, [&](unsigned) { run(rounds); }); }),
@@ -61,13 +61,38 @@ std::optional<double> theory(const Bench& bench, const FlopKernel& kernel, Scope
 
 }  // namespace
 
+std::size_t count_thread_flops(std::size_t cores) {
+  const auto kernels = flop_kernels();
+  const auto supported =
+      std::count_if(kernels.begin(), kernels.end(), [](const FlopKernel& kernel) { return is_supported(kernel); });
+  return (thread_counts(cores).size() - std::min<std::size_t>(cores, 2)) * static_cast<std::size_t>(supported);
+}
+
+std::vector<models::ThreadFlops> measure_thread_flops(Bench& bench) {
+  std::vector<models::ThreadFlops> peaks;
+  for (const std::uint32_t threads : thread_counts(bench.cores.size())) {
+    if (threads == 1 || threads == bench.cores.size()) {
+      continue;  // measured by scope
+    }
+    bench.progress("floating point on " + std::to_string(threads) + " cores");
+    Team team(cores_for(bench, threads));
+    for (const FlopKernel& kernel : flop_kernels()) {
+      if (is_supported(kernel)) {
+        peaks.push_back({kernel.width, kernel.precision, kernel.operation, threads, peak_of(bench, kernel, team)});
+      }
+    }
+  }
+  return peaks;
+}
+
 std::vector<models::FlopPeak> measure_flops(Bench& bench) {
   std::vector<models::FlopPeak> peaks;
   for (const Scope scope : {Scope::one_core, Scope::all_cores}) {
     bench.progress(scope == Scope::one_core ? "floating point on one core" : "floating point on all cores");
     for (const FlopKernel& kernel : flop_kernels()) {
       if (is_supported(kernel)) {
-        peaks.push_back({kernel.width, kernel.precision, kernel.operation, scope, peak_of(bench, kernel, scope)});
+        peaks.push_back(
+            {kernel.width, kernel.precision, kernel.operation, scope, peak_of(bench, kernel, bench.team(scope))});
         peaks.back().flops_per_s.theoretical = theory(bench, kernel, scope);
       }
     }

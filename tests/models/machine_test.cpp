@@ -19,6 +19,20 @@ TEST(Machine, KnowsLanesAndFlops) {
   EXPECT_EQ(flops(Width::avx512, Precision::double_precision, Operation::fma), 16U);
 }
 
+TEST(Machine, KnowsElements) {
+  EXPECT_EQ(integer_lanes(Width::scalar, Element::int32), 1U);
+  EXPECT_EQ(integer_lanes(Width::sse, Element::int64), 2U);
+  EXPECT_EQ(integer_lanes(Width::avx512, Element::int32), 16U);
+}
+
+TEST(Machine, LacksFiguresWhereATableIsEmpty) {
+  Machine m = test::example();
+  EXPECT_FALSE(lacks_figures(m));
+  EXPECT_EQ(count_refused(m), 2U) << "one vector's frequency, one buffer";
+  m.groups.clear();
+  EXPECT_TRUE(lacks_figures(m));
+}
+
 // In units of an array: a copy loads one, fetches and writes back the other.
 TEST(Machine, CountsFetchesAndWriteBacksOfStores) {
   EXPECT_DOUBLE_EQ(1 * moved_per_requested(Level::l2, Traffic::store), 2);
