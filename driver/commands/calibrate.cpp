@@ -2,9 +2,11 @@
 // `crosstalk calibrate`: measures what this machine can do, shows it, and keeps it for profiles and reports.
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <optional>
 #include <string>
 
 #include "collectors/calibration/calibration.h"
+#include "collectors/calibration/machine_description.h"
 #include "driver/commands/serve.h"
 #include "driver/commands/subcommands.h"
 #include "driver/commands/viewing.h"
@@ -48,11 +50,27 @@ Result<std::string> writable_output(const CalibrateRequest& request) {
   return path;
 }
 
-Result<models::Machine> measure(const CalibrateRequest& request) {
+/// The file's figures if they are this machine's, from an older crosstalk that did not measure all, and from as many
+/// tries as are wanted. Then only the others are measured.
+std::optional<models::Machine> known_figures(const CalibrateRequest& request, const std::string& path) {
+  const auto file = request.all ? fail(ErrorCode::not_found, "") : read_machine_file(path);
+  if (!file || !models::lacks_figures(*file) || file->quick != request.quick) {
+    return std::nullopt;
+  }
+  const auto here = collectors::calibration::describe_machine();
+  return here && models::check_same_machine(*file, *here) ? std::optional(*file) : std::nullopt;
+}
+
+Result<models::Machine> measure(const CalibrateRequest& request, const std::string& path) {
   ProgressLine line(!request.quiet);
   collectors::calibration::CalibrationRequest what;
   what.quick = request.quick;
   what.version = CROSSTALK_VERSION;
+  what.known = known_figures(request, path);
+  if (what.known) {
+    log_notice("keeping the figures of " + what.known->measured_at + " in " + path +
+               " and measuring those that it lacks; --all measures all anew");
+  }
   what.progress = [&line](const std::string& doing) { line.show("measuring " + doing); };
   return collectors::calibration::calibrate_machine(what);
 }
@@ -82,14 +100,15 @@ int show_and_keep(const CalibrateRequest& request, const std::string& path, cons
 Result<Parsed<CalibrateRequest>> parse_calibrate(const Arguments& arguments) {
   CLI::App app(
       "Measures what this machine can do: floating point, caches, memory, what lines cost that processors\n"
-      "share.\n",
+      "share, and the limits that rooflines are drawn with.\n",
       "crosstalk calibrate");
   describe(app, "crosstalk calibrate [OPTION]...", calibrate_examples);
   CalibrateRequest request;
   app.add_option("-o,--output", request.output, "File to write [$XDG_CONFIG_HOME/crosstalk/machine.json]")
       ->type_name("FILE");
+  app.add_flag("--all", request.all, "Measure also what an older crosstalk has left in the file");
   app.add_flag("--json", request.json, "Print the file's text instead of tables");
-  app.add_flag("--quick", request.quick, "Measure for half a minute at most; figures are less certain");
+  app.add_flag("--quick", request.quick, "Measure for 20 seconds at most; figures are less certain");
   app.add_flag("-q,--quiet", request.quiet, "Print only errors");
   return parse_request(app, arguments, request, [] { return Result<void>(); });
 }
@@ -102,7 +121,7 @@ int measure_and_keep(const CalibrateRequest& request) {
   if (!path) {
     return failed(path.error(), exit_refused);
   }
-  const auto machine = measure(request);
+  const auto machine = measure(request, *path);
   if (!machine) {
     return failed(machine.error(), exit_failed);
   }

@@ -12,6 +12,7 @@ namespace crosstalk::driver {
 struct CalibrateRequest {
   std::string output;  // empty: the user's machine file
   bool json = false, quick = false, quiet = false;
+  bool all = false;  // measure also what the file has already
 };
 [[nodiscard]] Result<Parsed<CalibrateRequest>> parse_calibrate(const Arguments& arguments);
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,10 @@ class Tables {
     floating_point();
     memory();
     instructions();
+    accesses();
+    limits();
+    groups();
+    sparse();
     pairs();
     notes();
     return canvas_.take();
@@ -184,6 +189,121 @@ class Tables {
     std::string text(name);
     std::replace(text.begin(), text.end(), '_', ' ');
     return text;
+  }
+
+  static std::string plain(double value) { return fmt::format("{:.{}f}", value, value < 10 ? 2 : 0); }
+
+  std::string over_levels(const std::function<const Figure*(Level)>& figure, Form form) {
+    std::string cells;
+    for (const Level level : {Level::l1d, Level::l2, Level::l3, Level::memory}) {
+      cells += cell(figure(level), form);
+    }
+    return cells;
+  }
+
+  /// Loads by each width, and each mix by the widest one.
+  void accesses() {
+    std::uint32_t most_threads = 1;
+    Width widest = Width::scalar;
+    for (const models::AccessRate& each : machine_.accesses) {
+      most_threads = std::max(most_threads, each.threads);
+      widest = std::max(widest, each.width);
+    }
+    for (std::uint32_t threads = 1; threads <= most_threads && !machine_.accesses.empty();
+         threads = threads == 1 && most_threads > 1 ? most_threads : most_threads + 1) {
+      heading("Bytes loaded and stored", threads == 1 ? "one thread, by loads to stores" : "a thread on each core",
+              {"L1D", "L2", "L3", "memory"});
+      for (std::size_t width = 0; width < models::names<Width>().size(); ++width) {
+        for (std::size_t mix = 0; mix < models::names<models::Mix>().size(); ++mix) {
+          const auto w = static_cast<Width>(width);
+          if (w > widest || (mix != 0 && w != widest)) {
+            continue;
+          }
+          row(fmt::format("{} {}", name(w), models::names<models::Mix>()[mix]),
+              over_levels(
+                  [&](Level level) { return machine_.accesses_of(level, w, static_cast<models::Mix>(mix), threads); },
+                  bytes));
+        }
+      }
+    }
+  }
+
+  void limits() {
+    if (machine_.kinds.empty()) {
+      return;
+    }
+    heading("Limits of a core", "instructions a cycle, and in the re-order buffer", {"a cycle", "buffered"});
+    for (const models::KindLimits& each : machine_.kinds) {
+      row(spoken(name(each.kind)), cell(&each.per_cycle, plain) + cell(&each.buffer, plain));
+    }
+    heading("Latency of doubles", "", {"add", "multiply", "multiply-add"});
+    for (std::size_t width = 0; width < models::names<Width>().size(); ++width) {
+      const auto w = static_cast<Width>(width);
+      if (latency_of(w, Operation::add) != nullptr) {
+        row(std::string(name(w)), cell(latency_of(w, Operation::add), seconds_text) +
+                                      cell(latency_of(w, Operation::mul), seconds_text) +
+                                      cell(latency_of(w, Operation::fma), seconds_text));
+      }
+    }
+  }
+
+  [[nodiscard]] const Figure* latency_of(Width width, Operation operation) const {
+    const auto found = std::find_if(
+        machine_.flop_latencies.begin(), machine_.flop_latencies.end(), [&](const models::FlopLatency& each) {
+          return each.width == width && each.operation == operation && each.precision == Precision::double_precision;
+        });
+    return found == machine_.flop_latencies.end() ? nullptr : &found->seconds;
+  }
+
+  [[nodiscard]] const Figure* group_of(Level level, Width width, std::uint32_t fillers) const {
+    const auto found = std::find_if(machine_.groups.begin(), machine_.groups.end(), [&](const models::GroupRate& each) {
+      return each.level == level && each.width == width && each.fillers == fillers;
+    });
+    return found == machine_.groups.end() ? nullptr : &found->per_cycle;
+  }
+
+  void groups() {
+    if (machine_.groups.empty()) {
+      return;
+    }
+    heading("Loads and stores a cycle", "two loads and a store in turns; by `nop` behind",
+            {"L1D", "L2", "L3", "memory"});
+    for (std::size_t width = 0; width < models::names<Width>().size(); ++width) {
+      for (const std::uint32_t fillers : {0U, 24U}) {
+        const auto w = static_cast<Width>(width);
+        if (group_of(Level::l1d, w, fillers) != nullptr) {
+          row(fmt::format("{}, {}", name(w), fillers),
+              over_levels([&](Level level) { return group_of(level, w, fillers); }, plain));
+        }
+      }
+    }
+  }
+
+  void sparse() {
+    if (machine_.sparse_roofs.empty()) {
+      return;
+    }
+    heading("Sparse products", "bytes loaded and stored; matrix in", {"L1D", "L2", "L3", "memory"});
+    for (const Scope scope : {Scope::one_core, Scope::all_cores}) {
+      for (const Level vector : {Level::l1d, Level::l2, Level::l3, Level::memory}) {
+        row(fmt::format("{}, x in {}", scope == Scope::one_core ? "one core" : "all cores", name(vector)),
+            over_levels(
+                [&](Level matrix) -> const Figure* {
+                  const auto found = std::find_if(machine_.sparse_roofs.begin(), machine_.sparse_roofs.end(),
+                                                  [&](const models::SparseRoof& s) {
+                                                    return s.matrix == matrix && s.vector == vector && s.scope == scope;
+                                                  });
+                  return found == machine_.sparse_roofs.end() ? nullptr : &found->bytes_per_s;
+                },
+                bytes));
+      }
+    }
+    heading("Pairs of matrices", "worst and best locality", {"worst", "best"});
+    for (const models::SparseBand& each : machine_.sparse_bands) {
+      row(fmt::format("{}, {} a row, {}", each.scope == Scope::one_core ? "one core" : "all cores", each.row_nonzeros,
+                      name(each.matrix)),
+          cell(&each.worst, flops) + cell(&each.best, flops));
+    }
   }
 
   void pairs() {

@@ -19,20 +19,21 @@ namespace crosstalk::driver::calibrate_test {
 namespace {
 
 TEST(CalibrateOptions, AreReadAndRefused) {
-  const auto parsed = parse_calibrate({"-o", "m.json", "--json", "--quick", "-q"});
+  const auto parsed = parse_calibrate({"-o", "m.json", "--json", "--quick", "-q", "--all"});
   ASSERT_TRUE(parsed && parsed->request);
   EXPECT_EQ(parsed->request->output, "m.json");
-  EXPECT_TRUE(parsed->request->json && parsed->request->quick && parsed->request->quiet);
+  EXPECT_TRUE(parsed->request->json && parsed->request->quick && parsed->request->quiet && parsed->request->all);
   const auto plain = parse_calibrate({});
-  EXPECT_FALSE(plain->request->json || plain->request->quick || plain->request->quiet);
+  EXPECT_FALSE(plain->request->json || plain->request->quick || plain->request->quiet || plain->request->all);
   EXPECT_FALSE(parse_calibrate({"--frobnicate"}));
   EXPECT_FALSE(parse_calibrate({"file.json"}));
 }
 
 TEST(CalibrateTables, ShowFiguresWithTheirUnits) {
   const std::string text = render_machine(models::test::example(), {});
-  for (const char* const words : {"Example 3000", "L1D 32 KiB, L2 1 MiB, L3 32 MiB for 2", "3.70 GHz", "58.0 Gflop/s",
-                                  "20.0 GB/s", "100 ns", "locked add", "an example"}) {
+  for (const char* const words :
+       {"Example 3000", "L1D 32 KiB, L2 1 MiB, L3 32 MiB for 2", "3.70 GHz", "58.0 Gflop/s", "20.0 GB/s", "100 ns",
+        "locked add", "an example", "avx2 2:1", "448", "x in l1d", "64 a row, l2"}) {
     EXPECT_NE(text.find(words), std::string::npos) << words << "\n" << text;
   }
 }

@@ -21,9 +21,20 @@ def figures(machine):
     found = {("frequency", name): row for name, row in machine["frequency"].items() if isinstance(row, dict)}
     for table, keys in (("flops", ("width", "precision", "operation", "scope")),
                         ("bandwidths", ("level", "traffic", "scope")), ("latencies", ("level",)),
-                        ("instructions", ("instruction",)), ("chains", ("chain",))):
+                        ("instructions", ("instruction",)), ("chains", ("chain",)),
+                        ("accesses", ("level", "width", "loads_to_stores", "threads")),
+                        ("flop_latencies", ("width", "precision", "operation")),
+                        ("integers", ("width", "element", "operation", "scope")),
+                        ("groups", ("level", "width", "fillers")),
+                        ("sparse_roofs", ("matrix", "vector", "scope"))):
         for row in machine[table]:
             found[(table, *(row[key] for key in keys))] = row
+    for row in machine["kinds"]:
+        found[("per_cycle", row["kind"])] = row["per_cycle"]
+        found[("buffer", row["kind"])] = row["buffer"]
+    for row in machine["sparse_bands"]:
+        for which in ("worst", "best"):
+            found[(which, row["matrix"], row["row_nonzeros"], row["scope"])] = row[which]
     for pair in machine["pairs"]:
         found[("transfer", pair["a"], pair["b"])] = pair["transfer"]
         found[("contended_add", pair["a"], pair["b"])] = pair["contended_add"]
@@ -82,6 +93,14 @@ class Measured(Calibration):
                     self.assertIn(("bandwidths", level, traffic, scope), rows)
                 if traffic != "load":
                     self.assertIn(("bandwidths", "memory", traffic + "_streaming", scope), rows)
+        for level in ("l1d", "l2", "l3", "memory"):
+            for mix in ("1:0", "2:1", "1:1", "0:1"):
+                self.assertIn(("accesses", level, "scalar", mix, 1), rows)
+            self.assertIn(("groups", level, "scalar", 0), rows)
+            self.assertIn(("sparse_roofs", level, "l1d", "one_core"), rows)
+            self.assertIn(("best", level, 64, "one_core"), rows)
+        for kind in ("nop", "integer_add", "scalar", "sse"):
+            self.assertIn(("buffer", kind), rows)
         for chain in ("add", "load", "load_add_store", "locked_add", "locked_exchange", "locked_compare",
                       "branch_mispredicted"):
             self.assertIn(("chains", chain), rows)
@@ -96,7 +115,12 @@ class Measured(Calibration):
                 (("instructions", "integer_multiply"), ("instructions", "integer_add")),
                 (("frequency", "one_core"), ("instructions", "integer_add")),  # several a cycle
                 (("bandwidths", "memory", "load", "one_core"), ("bandwidths", "l1d", "load", "one_core")),
-                (("flops", "scalar", "single", "add", "one_core"), ("flops", "sse", "single", "add", "one_core"))]
+                (("flops", "scalar", "single", "add", "one_core"), ("flops", "sse", "single", "add", "one_core")),
+                (("accesses", "l1d", "scalar", "1:0", 1), ("accesses", "l1d", "sse", "1:0", 1)),
+                (("accesses", "memory", "sse", "1:0", 1), ("accesses", "l1d", "sse", "1:0", 1)),
+                (("groups", "memory", "sse", 0), ("groups", "l1d", "sse", 0)),
+                (("groups", "l1d", "sse", 96), ("groups", "l1d", "sse", 0)),
+                (("per_cycle", "scalar"), ("per_cycle", "nop"))]
         for low, high in less:
             if low in value and high in value:
                 self.assertLess(value[low], value[high], (low, high))
@@ -149,11 +173,25 @@ class Calibrated(Calibration):
 
     def test_tables_show_what_was_measured(self):
         run = self.measured
-        for words in ("Floating point", "Bytes moved", "latency of a load", "locked add", "Frequency"):
+        for words in ("Floating point", "Bytes moved", "re-order buffer", "Sparse products", "latency of a load", "locked add", "Frequency"):
             self.assertIn(words, run.stdout)
         self.assertIn("crosstalk: wrote ", run.stderr)
         self.assertNotIn("\x1b", run.stdout + run.stderr)
         self.assertLessEqual(max(map(len, run.stdout.splitlines())), 100)
+
+    def test_a_file_of_an_older_crosstalk_is_extended(self):
+        self.put_figures()
+        self.edit(lambda machine: [machine.pop(name) for name in ("flop_latencies", "extended_at")])
+        before = self.stored()
+        run = self.calibrate()
+        self.assertIn("keeping the figures of " + before["measured_at"], run.stderr)
+        after = self.stored()
+        self.assertTrue(after.pop("flop_latencies"))
+        self.assertGreaterEqual(after.pop("extended_at"), before["measured_at"])
+        for machine in (before, after):
+            for name in ("measuring_s", "notes"):
+                machine.pop(name)
+        self.assertEqual(after, before)
 
     def test_profiles_take_the_figures_along(self):
         self.put_figures()
