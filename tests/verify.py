@@ -69,6 +69,8 @@ GROUPS = [
     Group("advice", "programs as found and as advised", "./dev bench advice --runs 3 --print", r"^(\|.*\|)$",
           watchpoints=True),
     Group("overhead", "recorded against bare runs", "./dev bench overhead --pairs 10 --turns 4 --only pigz", r"^(\|.*\|)$"),
+    Group("rooflines", "places and roofs of programs that count their own work, and roofs against likwid-bench",
+          "./dev bench rooflines --print --quick", r"^(rooflines: .*)$"),
     Group("soak", "the recorder's memory does not grow", "./dev soak 600", r"^(.*MB.*)$"),
     Group("soak-daemon", "a server under the daemon: nothing grows, no answer is wrong", "./dev soak-daemon 600", r"^(.*MB.*)$"),
 ]

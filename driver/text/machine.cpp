@@ -283,10 +283,10 @@ class Tables {
     if (machine_.sparse_roofs.empty()) {
       return;
     }
-    heading("Sparse products", "bytes loaded and stored; matrix in", {"L1D", "L2", "L3", "memory"});
+    heading("Sparse products", "bytes by one core or all; matrix in", {"L1D", "L2", "L3", "memory"});
     for (const Scope scope : {Scope::one_core, Scope::all_cores}) {
       for (const Level vector : {Level::l1d, Level::l2, Level::l3, Level::memory}) {
-        row(fmt::format("{}, x in {}", scope == Scope::one_core ? "one core" : "all cores", name(vector)),
+        row(fmt::format("{}, x in {}", scope == Scope::one_core ? "one" : "all", name(vector)),
             over_levels(
                 [&](Level matrix) -> const Figure* {
                   const auto found = std::find_if(machine_.sparse_roofs.begin(), machine_.sparse_roofs.end(),
@@ -298,9 +298,9 @@ class Tables {
                 bytes));
       }
     }
-    heading("Pairs of matrices", "worst and best locality", {"worst", "best"});
+    heading("Pairs of matrices", "by cores, non-zeros a row, and level", {"worst", "best"});
     for (const models::SparseBand& each : machine_.sparse_bands) {
-      row(fmt::format("{}, {} a row, {}", each.scope == Scope::one_core ? "one core" : "all cores", each.row_nonzeros,
+      row(fmt::format("{}, {}, {}", each.scope == Scope::one_core ? "one" : "all", each.row_nonzeros,
                       name(each.matrix)),
           cell(&each.worst, flops) + cell(&each.best, flops));
     }

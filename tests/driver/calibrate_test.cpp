@@ -33,7 +33,7 @@ TEST(CalibrateTables, ShowFiguresWithTheirUnits) {
   const std::string text = render_machine(models::test::example(), {});
   for (const char* const words :
        {"Example 3000", "L1D 32 KiB, L2 1 MiB, L3 32 MiB for 2", "3.70 GHz", "58.0 Gflop/s", "20.0 GB/s", "100 ns",
-        "locked add", "an example", "avx2 2:1", "448", "x in l1d", "64 a row, l2"}) {
+        "locked add", "an example", "avx2 2:1", "448", "x in l1d", "one, 64, l2"}) {
     EXPECT_NE(text.find(words), std::string::npos) << words << "\n" << text;
   }
 }

@@ -1,0 +1,404 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rooflines of programs that count their own work, and roofs against likwid-bench. Writes docs/accuracy.md; fails if a
+check does not hold. `undecided`: the machine was too unsteady to tell."""
+
+import argparse
+import json
+import math
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+
+import common
+import test_busy_times
+
+EXPLANATION = """## Rooflines
+
+Written by `./dev bench rooflines`. The machine is calibrated (`crosstalk calibrate`); programs count their own work
+(`tests/workloads/roofline_loops.cpp`, `sparse_matrices.cpp`), and kernels of the calibration run in turns with what they
+are compared with (`roofs.cpp`), as the speed of a shared machine changes. `undecided`: the intervals do not tell.
+
+{checks}
+
+**Roofs against likwid-bench**: {peer}
+
+Machine: {machine}; load average when it began, of other programs: {load:.1f}.
+"""
+
+MIB = 1024  # KiB
+HOLDS, FAILS, UNDECIDED = "holds", "fails", "undecided"
+
+
+class Machine:
+    """The machine file."""
+
+    def __init__(self):
+        self.file = test_busy_times.machine_file()
+        self.cache_kib = {cache["level"]: cache["bytes"] / 1024 for cache in self.file["caches"]}
+
+    def figure(self, table, **key):
+        for row in self.file[table]:
+            if key.items() <= row.items():
+                return row["value"]
+        return None
+
+    @property
+    def widths(self):
+        return [row["width"] for row in self.file["accesses"]
+                if row["level"] == "l1d" and row["loads_to_stores"] == "1:0" and row["threads"] == 1]
+
+
+def json_of(command):
+    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
+def workload(name, *arguments):
+    return [os.path.join(common.WORKLOADS, name), *map(str, arguments)]
+
+
+def roof(*arguments):
+    """A kernel's rate, on average over 0.1 s of CPU time."""
+    return json_of(workload("roofs", "--seconds", 0.1, *arguments))["per_s"]
+
+
+def in_turns(turns, *measurements):
+    """Calls each in turn; a list of values for each."""
+    values = [[] for _ in measurements]
+    for _ in range(turns):
+        for measured, measure in zip(values, measurements):
+            measured.append(measure())
+    return values
+
+
+def loop_rates(turns, only, *roofs, **options):
+    """The loop's own figures, its iterations a second of CPU time, and what each of the roofs reached, in turns."""
+    arguments = [f"--{name}" if part == 0 else value for name, value in options.items() for part in (0, 1)]
+
+    def run():
+        truth = json_of(workload("roofline_loops", "--only", only, "--seconds", 0.2, "--visit", 0.05, *arguments))
+        run.loop = truth["loops"][0]
+        return run.loop["iterations"] / run.loop["cpu_s"]
+    values = in_turns(turns, run, *[lambda arguments=arguments: roof(*arguments) for arguments in roofs])
+    return run.loop, values
+
+
+def ratio(measured, reference):
+    """The ratio of what two could do: others on the machine only slow a run; with its interval."""
+    def best(values):
+        return statistics.quantiles(values, n=10, method="inclusive")[8] if len(values) > 1 else values[0]
+    low, high = common.bootstrap(lambda choose: best(choose(measured)) / best(choose(reference)))
+    return common.Spread(best(measured) / best(reference), low, high)
+
+
+def within(spread, low, high):
+    if low <= spread.median <= high:
+        return HOLDS
+    return UNDECIDED if spread.high >= low and spread.low <= high else FAILS
+
+
+def placed(folder, *arguments, seconds=1.0):
+    """The first row of the roofline of a recorded loop, and the truth."""
+    profile = folder.file("run.db")
+    truth = common.observe(workload("roofline_loops", "--seconds", seconds, *arguments), profile)
+    shown = subprocess.run([common.CROSSTALK, "roofline", "--format", "json", profile], check=False, capture_output=True,
+                           text=True)
+    if shown.returncode != 0:
+        return None, truth, shown.stderr.strip()
+    rows = json.loads(shown.stdout)["loops"]
+    name = truth["loops"][0]["function"]
+    rows = [row for row in rows if name == row["function"].split("::")[-1].split("(")[0]]
+    return (rows[0] if rows else None), truth, "" if rows else "the loop has no place"
+
+
+def of_level(row, level):
+    for point in row["irm"].get("points") or []:
+        if point["level"].lower() == level:
+            return point
+    return None
+
+
+def check_triads(folder, machine, options):
+    """1"""
+    kib = int(3 * max(machine.cache_kib.values()))
+    for name, memory_bytes in (("triad", 32), ("triad_streaming", 24)):
+        row, _, why = placed(folder, "--only", name, "--kib", kib)
+        if row is None:
+            yield f"`{name}`: a place", why, FAILS
+            continue
+        yield (f"`{name}`: intensity at the core 2/24", f"{row['intensity']['value']:.6f}",
+               HOLDS if math.isclose(row["intensity"]["value"], 2 / 24) else FAILS)
+        point = of_level(row, "memory")
+        value = point and point["x"]["value"]
+        yield (f"`{name}`: intensity at memory 2/{memory_bytes} within 10 %", f"{value:.5f}" if value else "not known",
+               HOLDS if value and abs(value * memory_bytes / 2 - 1) <= 0.1 else FAILS if value else UNDECIDED)
+
+
+def check_multiply_adds(folder, machine, options):
+    """2"""
+    for width in machine.widths:
+        loop, (rates, roofs) = loop_rates(options.turns, f"fma_{width}", ["--flops", "fma", "--width", width])
+        found = ratio([loop["flops"] * rate for rate in rates], roofs)
+        yield f"multiply-adds in registers, {width}: 90 to 102 % of the roof", f"{found}", within(found, 0.90, 1.02)
+
+
+def sum_sizes(machine):
+    """Sizes in KiB by level, outside the transitions from half of a capacity to twice of it."""
+    l1, l2, l3 = (machine.cache_kib.get(level, 0) for level in (1, 2, 3))
+    sizes = [("l1d", l1 * part) for part in (1 / 8, 1 / 4, 1 / 2)] + [("l2", kib) for kib in (2 * l1, 3 * l1, l2 / 2)]
+    sizes += [("l3", kib) for kib in (2 * l2, 3 * l2, 4 * l2)] if l3 >= 8 * l2 else []
+    return sizes + [("memory", (l3 or l2) * part) for part in (3, 4, 6)]
+
+
+def check_sums(folder, machine, options):
+    """3"""
+    for level, kib in sum_sizes(machine):
+        kib = int(kib)
+        loop, (rates, roofs) = loop_rates(options.turns, "sum", ["--width", "avx2", "--mix", "1:0", "--kib", kib], kib=kib)
+        found = ratio([loop["bytes"] * rate for rate in rates], roofs)
+        yield f"sum over {kib} KiB: within 10 % of the roof of {level}", f"{found}", within(found, 0.9, 1.1)
+
+
+def check_dots(folder, machine, options):
+    """4"""
+    latency = machine.figure("flop_latencies", width="scalar", precision="double", operation="fma")
+    loads = machine.figure("accesses", level="l1d", width="scalar", loads_to_stores="1:0", threads=1)
+    if latency is None or loads is None:
+        yield "dot products", "the calibration lacks the latency or the loads", UNDECIDED
+        return
+    rates = {}
+    for sums in (1, 2, 4, 8):
+        loop, (found,) = loop_rates(options.turns, f"dot<{sums}>")
+        rates[sums] = [loop["flops"] * rate for rate in found]
+        # A multiply-add waits for the one before in its sum; each takes two loads.
+        expected = min(2 * sums / latency, 2 * loads / 8 / 2)
+        spread = ratio(rates[sums], [expected])
+        yield f"dot product with {sums} sums in L1D: ILP ceiling within 10 %", f"{spread}", within(spread, 0.9, 1.1)
+    spread = ratio(rates[8], rates[1])
+    expected = min(8, latency * loads / 8 / 2)
+    yield (f"its ratio of 8 sums to 1: {expected:.2f} within 10 %", f"{spread}",
+           within(spread, 0.9 * expected, 1.1 * expected))
+
+
+def check_mixes(folder, machine, options):
+    """5"""
+    for vectors, share in ((0, 0), (2, 0.25), (4, 0.5), (8, 1)):
+        loop, (rates, roofs) = loop_rates(options.turns, f"mixed<{vectors}>", ["--flops", "add", "--width", "avx2"])
+        found = ratio([loop["flops"] * rate for rate in rates], roofs)
+        ceiling = (1 + 3 * share) / 4
+        # A ceiling bounds from above; below, the loop keeps the units as busy as 90 %.
+        yield (f"{share:.0%} vector additions: at most the SIMD ceiling of {ceiling:.3f}", f"{found}",
+               within(found, 0, 1.02 * ceiling))
+
+
+def check_sparse_intensities(folder, machine, options):
+    """7"""
+    for k in (1, 2, 8, 64, 4096):
+        rows = max(2, 1 << 15 >> max(0, k.bit_length() - 3))
+        row, _, why = placed(folder, "--only", "spmv", "--row", k, "--rows", rows, seconds=options.seconds)
+        expected = 2 / (20 + 24 / k)
+        value = row and row["intensity"]["value"]
+        yield (f"SpMV, {k} non-zeros a row: 2/(20+24/{k}) = {expected:.5f} within 2 %",
+               f"{value:.5f}" if value else why or "not known",
+               FAILS if not value else HOLDS if abs(value / expected - 1) <= 0.02 else FAILS)
+
+
+def check_bands(folder, machine, options):
+    """8"""
+    inside = total = 0
+    figures = []
+    for kind in ("banded", "random", "power_law", "shuffled", "blocks"):
+        for columns in (16384, 262144):
+            truth = json_of(workload("sparse_matrices", "--kind", kind, "--columns", columns, "--row", 16, "--turns",
+                                     options.turns))
+            part = truth["flops_per_s"]
+            inside += 0.9 * truth["worst"] <= part <= 1.1 * truth["best"]
+            total += 1
+            figures.append(f"{kind} {part / truth['best']:.2f} ({truth['worst'] / truth['best']:.2f})")
+    yield (f"matrices between worst and best of their pair within 10 %: 9 of 10", f"{inside} of {total}: rate (worst), "
+           f"of the best: {', '.join(figures)}", HOLDS if inside >= 0.9 * total else FAILS)
+
+
+def check_intervals(folder, machine, options):
+    """12"""
+    held, verdicts, runs = 0, set(), options.recordings
+    for _ in range(runs):
+        row, truth, why = placed(folder, "--only", "dot<4>", seconds=options.seconds)
+        if row is None:
+            yield "recordings of one loop", why, FAILS
+            return
+        loop = truth["loops"][0]
+        true = loop["flops"] * loop["iterations"] / loop["cpu_s"]
+        held += row["performance"]["low"] <= true <= row["performance"]["high"]
+        verdicts.add(row["carm"]["region"])
+    yield (f"{runs} recordings of one loop: the interval holds the true rate in 9 of 10", f"{held} of {runs}",
+           HOLDS if held >= 0.9 * runs else FAILS)
+    yield (f"{runs} recordings of one loop: the same region", ", ".join(sorted(verdicts)),
+           HOLDS if len(verdicts - {"undecided"}) <= 1 else FAILS)
+
+
+CHECKS = [check_triads, check_multiply_adds, check_sums, check_dots, check_mixes, check_sparse_intensities, check_bands,
+          check_intervals]
+
+# By width: a register, the instruction that loads and stores it, its doubles, and its multiply-add.
+INSTRUCTIONS = {"scalar": ("xmm", "movsd", 1, "vfmadd213sd"), "sse": ("xmm", "movups", 2, "vfmadd213pd"),
+                "avx2": ("ymm", "vmovups", 4, "vfmadd213pd"), "avx512": ("zmm", "vmovups", 8, "vfmadd213pd")}
+PEER_KERNEL = """STREAMS {streams}
+TYPE DOUBLE
+FLOPS {flops}
+BYTES {bytes}
+DESC the calibration's kernel
+LOADS {loads}
+STORES {stores}
+INSTR_CONST 0
+INSTR_LOOP {instructions}
+UOPS {instructions}
+{before}LOOP {elements}
+{body}
+"""
+
+
+def peer_stream(width, mix):
+    """The calibration's loop in likwid-bench's language: a group for each of eight vectors of the arrays."""
+    register, move, doubles, _ = INSTRUCTIONS[width]
+    loads, stores = int(mix != "0:1"), int(mix != "1:0")
+    body = []
+    for vector in range(8):
+        at = f"GPR1 * 8 + {8 * doubles * vector}"
+        if loads:
+            body.append(f"{move} {register}{vector % 7}, [STR{stores} + {at}]")
+        if stores:
+            body.append(f"{move} [STR0 + {at}], {register}{vector % 7 if loads else 7}")
+    return PEER_KERNEL.format(streams=loads + stores, flops=0, bytes=8 * (loads + stores), loads=loads, stores=stores,
+                              instructions=len(body) + 3, before="", elements=8 * doubles, body="\n".join(body))
+
+
+def peer_multiply_adds(width):
+    """The same for 24 multiply-adds in 12 chains."""
+    register, _, doubles, operation = INSTRUCTIONS[width]
+    body = [f"{operation} {register}{i % 12}, {register}15, {register}14" for i in range(24)]
+    return PEER_KERNEL.format(streams=1, flops=48, bytes=8, loads=1, stores=0, instructions=len(body) + 3,
+                              before="vzeroall\n", elements=doubles, body="\n".join(body))
+
+
+AHEAD = ["nice", "-n", "-20"]  # of other programs where that is allowed, lest one of the two is interrupted more often
+
+
+class Peer:
+    """likwid-bench, which takes kernels from the folder that it runs in, and pins itself to the first processor."""
+
+    def __init__(self, folder, machine):
+        self.folder = folder
+        self.tick_hz = machine.file["frequency"]["tsc_hz"]
+        self.processor = str(min(os.sched_getaffinity(0)))
+
+    def rate(self, name, kib, expected, seconds=0.01):
+        """Flops or bytes a second; nothing: it cannot run here. `expected`: for the length of a run."""
+        of_flops = "_fma_" in name
+        a_pass = kib * 1000 / 8 * 48 if of_flops else kib * 1000
+        iterations = max(10, int(seconds * expected / a_pass))
+        shown = subprocess.run([*AHEAD, "likwid-bench", "-t", name, "-i", str(iterations), "-W", f"M0:{kib}kB:1"], check=False,
+                               capture_output=True, text=True, cwd=self.folder)
+        counted = dict(line.split(":", 1) for line in shown.stdout.splitlines() if ":" in line)
+        if "Cycles" not in counted:
+            return None
+        # It counts ticks of the time-stamp counter, and finds their rate at its start, which goes wrong on a busy machine.
+        work = float(counted["Number of Flops" if of_flops else "Data volume (Byte)"])
+        return work * self.tick_hz / float(counted["Cycles"])
+
+    def add(self, name, text):
+        with open(os.path.join(self.folder, name + ".ptt"), "w", encoding="ascii") as file:
+            file.write(text)
+
+    def ours(self, *arguments):
+        return json_of([*AHEAD, "taskset", "-c", self.processor, *workload("roofs", "--clock", "elapsed", "--seconds", 0.01, "--warm", 0.3, *arguments)])["per_s"]
+
+
+def peer_kernels(machine):
+    """Name, text, size, arguments of ours, and the figure of the machine file."""
+    l1, l2 = (int(machine.cache_kib[level]) for level in (1, 2))
+    memory = 4 * int(machine.cache_kib.get(3, l2))
+    for width in machine.widths:
+        calibrated = machine.figure("flops", width=width, precision="double", operation="fma", scope="one_core")
+        if calibrated is not None:
+            yield f"crosstalk_fma_{width}", peer_multiply_adds(width), 16, ["--flops", "fma", "--width", width], calibrated
+    for level, kib in (("l1d", l1 // 2), ("l2", l2 // 2), ("memory", memory)):
+        for width in machine.widths if level == "l1d" else machine.widths[-2:]:
+            for mix, name in (("1:0", "load"), ("1:1", "copy"), ("0:1", "store")):
+                calibrated = machine.figure("accesses", level=level, width=width, loads_to_stores=mix, threads=1)
+                yield (f"crosstalk_{name}_{width}", peer_stream(width, mix), kib,
+                       ["--mix", mix, "--width", width, "--kib", kib], calibrated)
+
+
+def compare_with_peer(folder, machine, options):
+    """13"""
+    if shutil.which("likwid-bench") is None:
+        return "there is no likwid-bench here (`./dev deps bench` installs it).", []
+    peer = Peer(folder.path, machine)
+    rows, verdicts = [], []
+    for name, text, kib, arguments, calibrated in peer_kernels(machine):
+        peer.add(name, text)
+        expected = peer.ours(*arguments)
+        if peer.rate(name, kib, expected) is None:
+            return "likwid-bench cannot run here.", []
+        ours, theirs = in_turns(options.interleaved, lambda: peer.ours(*arguments),
+                                lambda: peer.rate(name, kib, expected))
+        spread = ratio(ours, theirs)
+        joint = max(spread.high - spread.median, spread.median - spread.low)
+        verdict = UNDECIDED if joint > 0.1 else HOLDS if abs(spread.median - 1) <= max(0.03, joint) else FAILS
+        against = f"{calibrated / max(theirs):.3f}" if calibrated else "absent"
+        print(name, kib, spread, against, verdict, flush=True)
+        rows.append([f"`{name.removeprefix('crosstalk_')}`, {kib} KiB", f"{max(theirs) / 1e9:.1f}", f"{max(ours) / 1e9:.1f}",
+                     f"{spread}", verdict, against])
+        verdicts.append(verdict)
+    return (f"the calibration's kernels, {options.interleaved} "
+            "runs of each in turns on one processor. The best runs in GB/s or Gflop/s; the ratio of the ninth tenths with its 95 % interval, which is to be "
+            "within 3 % of 1, or to hold 1 if it is wider; `undecided` if that is more than 10 %. `calibrated`: the machine "
+            "file's roof against likwid-bench's best.\n\n"
+            + common.table(["kernel", "likwid-bench", "crosstalk", "ratio", "verdict", "calibrated"], rows)), verdicts
+
+
+def parse():
+    parser = argparse.ArgumentParser(prog="./dev bench rooflines", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a third of the runs")
+    parser.add_argument("--print", action="store_true", help="do not write docs/accuracy.md")
+    parser.add_argument("--only", default="", help="checks whose name has this word, or 'peer'")
+    options = parser.parse_args()
+    options.turns = 5 if options.quick else 15
+    options.recordings = 10 if options.quick else 20
+    options.interleaved = 10 if options.quick else 20
+    options.seconds = 0.7 if options.quick else 1.0
+    return options
+
+
+def main():
+    options = parse()
+    load = os.getloadavg()[0]
+    rows, verdicts, peer = [], [], "not compared."
+    with common.Folder() as folder:
+        os.environ["XDG_CONFIG_HOME"] = folder.file("config")
+        os.makedirs(folder.file("config"), exist_ok=True)
+        subprocess.run([common.CROSSTALK, "calibrate", "-q", *(["--quick"] if options.quick else [])], check=True)
+        machine = Machine()
+        for check in CHECKS:
+            if options.only in check.__name__:
+                for what, found, verdict in check(folder, machine, options):
+                    print(f"{what}: {found}: {verdict}", flush=True)
+                    rows.append([what, found, verdict])
+                    verdicts.append(verdict)
+        if options.only in "peer":
+            peer, of_peer = compare_with_peer(folder, machine, options)
+            verdicts += of_peer
+    text = EXPLANATION.format(checks=common.table(["check", "found", "verdict"], rows), peer=peer,
+                              machine=common.machine(), load=load)
+    print(text)
+    counts = {verdict: verdicts.count(verdict) for verdict in (HOLDS, UNDECIDED, FAILS)}
+    print("rooflines: " + ", ".join(f"{count} {verdict}" for verdict, count in counts.items()))
+    if not options.print and not options.only:
+        common.write_section("accuracy.md", "rooflines", text)
+    return 1 if counts[FAILS] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
