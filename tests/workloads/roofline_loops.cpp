@@ -174,7 +174,7 @@ WIDE std::uint64_t mixed(Data& data, std::uint64_t n) {
   return n;
 }
 
-/// An iteration is a row: two starts loaded, y loaded and stored.
+/// An iteration is a row: two starts are loaded, and y is loaded and stored.
 [[gnu::noinline]] std::uint64_t spmv(Data& data, std::uint64_t n) {
   const std::size_t rows = data.y.size();
   const std::uint64_t rounds = n / rows + 1;
@@ -186,8 +186,8 @@ WIDE std::uint64_t mixed(Data& data, std::uint64_t n) {
   for (std::uint64_t round = 0; round < rounds; ++round) {
     for (std::size_t row = 0; row < rows; ++row) {
       double total = y[row];
-      const std::uint32_t begin = starts[row], end = starts[row + 1];
-      for (std::uint32_t i = begin; i < end; ++i) {
+      std::uint64_t i = starts[row];
+      for (const std::uint64_t end = starts[row + 1]; i != end; ++i) {
         total += value[i] * x[column[i]];
       }
       y[row] = total;
