@@ -84,6 +84,12 @@ inline bool touches_no_memory(const ZydisDecodedInstruction& instruction) {
   }
 }
 
+/// True for loads of elements at addresses in a vector register, of AVX2 and of AVX-512.
+inline bool is_gather(const ZydisDecodedInstruction& instruction) {
+  return instruction.meta.category == ZYDIS_CATEGORY_GATHER ||
+         instruction.meta.category == ZYDIS_CATEGORY_AVX2GATHER;
+}
+
 /// The memory operand that an instruction accesses; null if it accesses none.
 inline const ZydisDecodedOperand* memory_operand(const Decoded& decoded) {
   if (touches_no_memory(decoded.instruction)) {

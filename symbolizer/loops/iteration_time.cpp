@@ -258,6 +258,7 @@ bool is_bounded(const Decoded& decoded) {
     case ZYDIS_CATEGORY_INTERRUPT:
     case ZYDIS_CATEGORY_IO:
     case ZYDIS_CATEGORY_GATHER:
+    case ZYDIS_CATEGORY_AVX2GATHER:
     case ZYDIS_CATEGORY_SCATTER:
       return named(instruction, {ZYDIS_MNEMONIC_RDTSC, ZYDIS_MNEMONIC_RDTSCP});
     default:

@@ -71,15 +71,28 @@ class Loaded {
   std::set<ZydisRegister> written_, loaded_;
 };
 
-bool is_indirect(std::span<const Decoded> way) {
+/// The most bytes that a gather loads: all elements of its destination.
+double most_gathered(const Decoded& decoded) { return decoded.operands[0].size / 8.0; }
+
+double elements_of(const Decoded& decoded) {
+  return is_gather(decoded.instruction) ? std::max<double>(decoded.operands[0].element_count, 1) : 1;
+}
+
+/// Finds the accesses of a way whose addresses were loaded.
+void count_indirect(std::span<const Decoded> way, std::span<const Work> work, LoopBodyFacts& facts) {
   Loaded loaded(way);
-  bool indirect = false;
-  for (int round = 0; round < 2; ++round) {  // an iteration may use addresses that the previous one loaded
-    for (const Decoded& decoded : way) {
-      indirect = loaded.execute(decoded) || indirect;
-    }
+  for (const Decoded& decoded : way) {
+    loaded.execute(decoded);  // an iteration may use addresses that the previous one loaded
   }
-  return indirect;
+  for (std::size_t i = 0; i < way.size(); ++i) {
+    if (!loaded.execute(way[i]) && !is_gather(way[i].instruction)) {
+      continue;
+    }
+    facts.indirect = true;
+    const bool loads = work[i].loads.value_or(1) > 0;
+    facts.indirect_elements += loads ? elements_of(way[i]) : 0;
+    facts.indirect_bytes += !loads ? 0 : is_gather(way[i].instruction) ? most_gathered(way[i]) : work[i].bytes.value_or(0);
+  }
 }
 
 bool is_streaming_store(const Decoded& decoded) {
@@ -103,10 +116,18 @@ void count_instruction(std::span<const std::uint8_t> code, const Decoded& decode
   } else {
     facts.flops_fixed = false;
   }
+  if (const auto integers = integers_of(code)) {
+    facts.integers.add(*integers);
+  } else {
+    facts.integers_fixed = false;
+  }
+  facts.memory_instructions += work.loads.value_or(1) + work.stores.value_or(1) > 0 ? 1 : 0;
+  facts.gathered_bytes += is_gather(decoded.instruction) ? most_gathered(decoded) : 0;
+  facts.only_gathers_vary = facts.only_gathers_vary && (work.bytes || is_gather(decoded.instruction));
   facts.loads += work.loads.value_or(0);
   facts.stores += work.stores.value_or(0);
   facts.access_bytes += work.bytes.value_or(0);
-  facts.gathers += decoded.instruction.meta.category == ZYDIS_CATEGORY_GATHER ? 1 : 0;
+  facts.gathers += is_gather(decoded.instruction) ? 1 : 0;
   facts.scatters += decoded.instruction.meta.category == ZYDIS_CATEGORY_SCATTER ? 1 : 0;
   facts.streaming_stores += is_streaming_store(decoded) ? 1 : 0;
   if (!touches_no_memory(decoded.instruction)) {
@@ -125,9 +146,14 @@ std::vector<std::span<const std::uint8_t>> without_fpu(const Way& way) {
 }
 
 void scale(LoopBodyFacts& facts, double by) {
-  for (double* figure : {&facts.instructions, &facts.loads, &facts.stores, &facts.access_bytes, &facts.stack_accesses,
-                         &facts.streaming_stores, &facts.gathers, &facts.scatters, &facts.flops.other}) {
+  for (double* figure :
+       {&facts.instructions, &facts.loads, &facts.stores, &facts.access_bytes, &facts.stack_accesses,
+        &facts.streaming_stores, &facts.gathers, &facts.scatters, &facts.flops.other, &facts.memory_instructions,
+        &facts.gathered_bytes, &facts.indirect_elements, &facts.indirect_bytes}) {
     *figure *= by;
+  }
+  for (double& operations : facts.integers.of) {
+    operations *= by;
   }
   for (double& flops : facts.flops.of) {
     flops *= by;
@@ -143,14 +169,16 @@ std::optional<LoopBodyFacts> loop_body_facts(std::span<const Way> ways, const Co
   bool chains_known = true;
   for (const Way& way : ways) {
     std::vector<Decoded> decoded(way.code.size());
+    std::vector<Work> works;
     for (std::size_t i = 0; i < way.code.size(); ++i) {
       const auto work = work_of(way.code[i]);
       if (!work || !decode_full(way.code[i], decoded[i])) {
         return std::nullopt;
       }
+      works.push_back(*work);
       count_instruction(way.code[i], decoded[i], *work, facts);
     }
-    facts.indirect = facts.indirect || is_indirect(decoded);
+    count_indirect(decoded, works, facts);
     const auto of_way = chain_cycles(way.code, core);
     chains_known = chains_known && of_way;
     chain += of_way.value_or(0);

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "symbolizer/loops/flop_kinds.h"
+#include "symbolizer/loops/integer_kinds.h"
 #include "symbolizer/loops/iteration_time.h"
 #include "symbolizer/loops/loop_anatomy.h"
 
@@ -22,7 +23,14 @@ struct LoopBodyFacts {
   double loads = 0, stores = 0, access_bytes = 0;  // accesses by instructions, and the bytes of all of them
   double stack_accesses = 0;                       // of them, those by the stack pointer
   double streaming_stores = 0;                     // of them, those that go round the caches
+  double memory_instructions = 0;                  // that load, store, or both
   double gathers = 0, scatters = 0;                // instructions
+  double gathered_bytes = 0;      // that gathers load at most: masks may leave out some; not in `access_bytes`
+  double indirect_elements = 0;   // loaded from addresses that were loaded, of gathers all that they may load
+  double indirect_bytes = 0;      // of those elements
+  bool only_gathers_vary = true;  // no other access moves an amount that its data decide (masks, repetition)
+  IntegersByKind integers;
+  bool integers_fixed = true;   // as flops_fixed
   bool indirect = false;        // an address depends on what was loaded from a place that changes with the iteration
   std::optional<double> chain;  // cycles of the slowest chain of dependences (chain_cycles())
   bool chain_is_fpu = false;    // without floating-point operations that would take less than half as long

@@ -85,6 +85,31 @@ either_way_latch:
   jne either_way_loop
   ret
 body either_way_end
+body hashed
+hashed_loop: .globl hashed_loop
+  mov (%rdi), %rax
+  imul %rdx, %rax
+  shr $7, %rax
+  xor %ecx, %ecx
+  vpaddd (%rsi), %ymm0, %ymm0
+  vpxor %ymm1, %ymm1, %ymm1
+  add $8, %rdi
+  cmp %rdi, %r8
+  jne hashed_loop
+  ret
+body hashed_end
+body gathering
+gathering_loop: .globl gathering_loop
+  vmovdqu (%rdi), %xmm1
+  vpcmpeqd %ymm3, %ymm3, %ymm3
+  vgatherdpd %ymm3, (%rsi,%xmm1,8), %ymm2
+  vfmadd231pd (%rdx), %ymm2, %ymm0
+  add $16, %rdi
+  add $32, %rdx
+  dec %rcx
+  jne gathering_loop
+  ret
+body gathering_end
 )");
 
 extern "C" {
@@ -93,6 +118,7 @@ extern const std::uint8_t listed[], listed_loop[], listed_end[], linked[], linke
 extern const std::uint8_t reloaded[], reloaded_loop[], reloaded_end[], summed[], summed_loop[], summed_end[];
 extern const std::uint8_t scalars[], scalars_loop[], scalars_end[];
 extern const std::uint8_t either_way[], either_way_loop[], either_way_end[];
+extern const std::uint8_t hashed[], hashed_loop[], hashed_end[], gathering[], gathering_loop[], gathering_end[];
 }
 
 namespace crosstalk::symbolizer::loop_body_test {
@@ -145,6 +171,33 @@ TEST(LoopBody, ATriad) {
 TEST(LoopBody, AddressesThatAreLoadedAreIndirect) {
   EXPECT_TRUE(Function(listed, listed_end).body(listed_loop).indirect);
   EXPECT_TRUE(Function(linked, linked_end).body(linked_loop).indirect);
+}
+
+TEST(LoopBody, IndirectElementsAreCounted) {
+  const LoopBodyFacts listed_facts = Function(listed, listed_end).body(listed_loop);
+  EXPECT_EQ(listed_facts.indirect_elements, 1);
+  EXPECT_EQ(listed_facts.indirect_bytes, 8);
+  EXPECT_EQ(listed_facts.access_bytes, 12);
+  const LoopBodyFacts facts = Function(gathering, gathering_end).body(gathering_loop);
+  EXPECT_EQ(facts.gathers, 1);
+  EXPECT_EQ(facts.indirect_elements, 4);
+  EXPECT_EQ(facts.indirect_bytes, 32);
+  EXPECT_EQ(facts.gathered_bytes, 32);
+  EXPECT_EQ(facts.access_bytes, 48) << "without the gathered bytes, which a mask decides";
+  EXPECT_TRUE(facts.only_gathers_vary);
+  EXPECT_EQ(facts.memory_instructions, 3);
+}
+
+TEST(LoopBody, OperationsOnWholeNumbersWithoutThoseThatSteer) {
+  const LoopBodyFacts facts = Function(hashed, hashed_end).body(hashed_loop);
+  EXPECT_EQ(facts.integers.total(), 2 + 8) << "a product, a shift, eight sums of a vector";
+  const auto of = [&](FlopWidth width, IntegerElement element, IntegerOperation operation) {
+    return facts.integers.of[IntegersByKind::index(width, element, operation)];
+  };
+  EXPECT_EQ(of(FlopWidth::scalar, IntegerElement::int64, IntegerOperation::mul), 1);
+  EXPECT_EQ(of(FlopWidth::scalar, IntegerElement::int64, IntegerOperation::add), 1);
+  EXPECT_EQ(of(FlopWidth::avx2, IntegerElement::int32, IntegerOperation::add), 8);
+  EXPECT_TRUE(facts.integers_fixed);
 }
 
 TEST(LoopBody, APointerThatIsLoadedFromTheSamePlaceIsNot) {
