@@ -329,6 +329,8 @@ void add_threads(std::vector<LoopThread>& sum, const std::vector<LoopThread>& mo
     same->self_s += thread.self_s;
     same->waiting_s += thread.waiting_s;
     same->kernel_s += thread.kernel_s;
+    same->iterations_per_s.reset();
+    same->iterations_ci95.reset();
   }
 }
 

@@ -165,7 +165,8 @@ void LoopProgress::step(const Position& last, Position& now) {
     }
     const bool same = progress.visit == Visit::same;
     level.visit = same ? before.visit : level.visit;
-    trail.steps.push_back({now.since_s, now.elsewhere_s, progress.iterations, same, anchored, level.visit, with_parts});
+    trail.steps.push_back(
+        {now.since_s, now.elsewhere_s, progress.iterations, same, anchored, level.visit, with_parts, now.thread});
     if (!same || progress.iterations > 0) {
       for (++i; i < common; ++i) {
         ++now.spot->loops[i].trail->moved_on;
@@ -218,6 +219,7 @@ void LoopProgress::add(const profile::SampleRow& sample) {
   }
   Position& now = now_;
   read_position(sample, now);
+  now.thread = sample.thread.value;
   unwind(waiting, now);
   read_trips(now);
   const bool again =

@@ -37,6 +37,7 @@ struct LoopStep {
   /// `iterations` with the parts of iterations at both ends, by the progress of an inner loop that each iteration
   /// enters once and leaves after a known number of its own iterations; nullopt: no such loop was seen at both ends.
   std::optional<double> with_parts = std::nullopt;
+  std::uint32_t thread = 0;  // index
 };
 
 /// All observations of a loop's progress.
@@ -88,6 +89,7 @@ class LoopProgress {
     std::uint64_t stack = 0;    // rsp
     double since_s = 0, elsewhere_s = 0;
     std::uint32_t waited = 0;  // samples elsewhere since
+    std::uint32_t thread = 0;
   };
   [[nodiscard]] const Spot& spot_of(const profile::SampleRow& sample);
   [[nodiscard]] Spot new_spot(ModulePlace place);

@@ -308,6 +308,19 @@ std::vector<LoopStep> finest(std::vector<LoopStep> steps) {
   return steps;
 }
 
+/// Fills in the rates of a loop's threads from the steps that its own rate rests on.
+void fill_thread_rates(std::span<const LoopStep> steps, LoopRow& loop) {
+  for (LoopThread& thread : loop.threads) {
+    std::vector<LoopStep> own;
+    std::copy_if(steps.begin(), steps.end(), std::back_inserter(own),
+                 [&](const LoopStep& step) { return step.thread == thread.thread; });
+    if (const auto speed = speed_of(own, thread.cpu_s)) {
+      thread.iterations_per_s = speed->per_s;
+      thread.iterations_ci95 = speed->ci95;
+    }
+  }
+}
+
 Rate Rates::iterations_by_counter(LoopRow& loop, const LoopTrail& trail) {
   if (!trail.counts) {
     return unknown("no integer register counts its iterations");
@@ -333,6 +346,7 @@ Rate Rates::iterations_by_counter(LoopRow& loop, const LoopTrail& trail) {
     trusted_[loop.id] = true;
     if (const auto speed = speed_of(by_outer ? anchored : loose, loop.cpu_s)) {
       loop.rates.steps = speed->steps;
+      fill_thread_rates(by_outer ? anchored : loose, loop);
       return {speed->per_s, speed->ci95, ""};
     }
   }
