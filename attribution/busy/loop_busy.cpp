@@ -531,6 +531,7 @@ LoopFigures Figures::figures_of(const LoopRow& loop) {
     const double accesses = known.body->loads + known.body->stores;
     figures.access_bytes = accesses > 0 ? std::optional(known.body->access_bytes / accesses) : std::nullopt;
     figures.gathers = known.body->gathers, figures.scatters = known.body->scatters;
+    figures.body = inside_.contains(loop.id) ? std::nullopt : known.body;
   }
   if (evidence_.machine != nullptr) {
     known.store_share = store_share_of(loop, known);

@@ -13,6 +13,7 @@
 #include "models/cycle_accounting.h"
 #include "models/peaks.h"
 #include "models/tuning_catalogue.h"
+#include "symbolizer/loops/loop_body.h"
 
 namespace crosstalk::attribution {
 
@@ -33,6 +34,7 @@ struct LoopFigures {
   std::optional<models::LevelShares> served;    // of the lines it accesses, the parts from L1D, L2, L3 and memory
   std::optional<double> access_bytes;           // of an access, on average
   double gathers = 0, scatters = 0;             // an iteration
+  std::optional<symbolizer::LoopBodyFacts> body;  // of a loop without inner ones; nullopt: not known
   std::optional<CounterRates> counters;         // by hardware counters; absent: none was read
   double threads = 1;                           // executing it at once, on average
   std::optional<double> imbalance;              // of threads' CPU time in it, but for measured waits for others

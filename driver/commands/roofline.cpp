@@ -60,12 +60,17 @@ std::string render(const RooflineReport& report, const RooflineRequest& request)
 }
 
 Result<void> keep_loop(std::uint32_t id, attribution::Roofline& roofline) {
-  std::erase_if(roofline.loops, [id](const auto& loop) { return loop.loop->id != id; });
-  return roofline.loops.empty()
-             ? fail(ErrorCode::not_found, "--loop " + std::to_string(id) +
-                                              ": no loop of this id has a place; --format json lists "
-                                              "those that have one")
-             : Result<void>();
+  std::erase_if(roofline.loops, [id](const auto& loop) { return loop.row().id != id; });
+  if (!roofline.loops.empty()) {
+    return {};
+  }
+  for (const attribution::Unplaced& unplaced : roofline.unplaced) {
+    if (std::find(unplaced.ids.begin(), unplaced.ids.end(), id) != unplaced.ids.end()) {
+      return fail(ErrorCode::not_found, "--loop " + std::to_string(id) + ": it has no place: " + unplaced.why);
+    }
+  }
+  return fail(ErrorCode::not_found, "--loop " + std::to_string(id) +
+                                        ": no loop of this id has a place; --format json lists those that have one");
 }
 
 Result<void> write(const std::string& text, const RooflineRequest& request) {
@@ -93,7 +98,7 @@ Result<std::unique_ptr<PlacedProfile>> placed(const profile::ProfileReader& prof
   }
   auto result = std::make_unique<PlacedProfile>();
   result->analysis = std::move(*analysis);
-  result->roofline = attribution::roofline_of(result->analysis, machine);
+  result->roofline = attribution::roofline_of(result->analysis, machine, request.model, request.roofs);
   return result;
 }
 
@@ -120,8 +125,8 @@ Result<void> draw(const RooflineRequest& request) {
   if (!before) {
     return tl::unexpected<Error>(before.error());
   }
-  RooflineReport report{&(*after)->analysis, &*machine, std::move((*after)->roofline), request.model,
-                        *before ? &(*before)->roofline : nullptr};
+  RooflineReport report{&(*after)->analysis, &*machine, std::move((*after)->roofline),
+                        *before ? &(*before)->roofline : nullptr, request.loop.has_value()};
   if (request.loop) {
     if (auto kept = keep_loop(*request.loop, report.roofline); !kept) {
       return kept;

@@ -16,23 +16,47 @@ constexpr const char* roofline_examples =
     "  crosstalk calibrate                        measures the machine's roofs, once\n"
     "  crosstalk record ./solver && crosstalk roofline\n"
     "  crosstalk roofline --model irm run.db      by the traffic of each level of the caches\n"
+    "  crosstalk roofline --by thread --ops fp32    each thread of a loop, single precision\n"
     "  crosstalk roofline --format svg -o roofline.svg\n"
     "  crosstalk roofline --against old.db new.db   what a change has won\n"
     "  crosstalk roofline --matrix A.mtx          what a multiplication with this matrix may reach\n"
     "\n"
-    "Models: carm, the cache-aware roofline: a loop's bytes are those that its instructions load and store;\n"
-    "irm, the integrated roofline: one point for each level of the caches, at the bytes that it moves.\n"
+    "Models:\n"
+    "  carm          cache-aware: by the bytes that a loop's instructions load and store\n"
+    "  orm           of memory: by the bytes that memory moves, with ceilings of what a loop may lack\n"
+    "  hierarchical  a point for each level of the caches, at the bytes that it moves\n"
+    "  irm           integrated: the same points, by the bandwidths that a core gets from each level\n"
+    "  runtime       what vectors, multiply-adds and independent operations would gain this loop\n"
+    "  sparse        loops that gather: roofs of sparse products, and what reordering may change\n"
+    "  mansard       instructions a cycle, by the limits of retirement and of the re-order buffer\n"
     "\n"
     "The exit status is 0, 1 when there is nothing to draw or a file cannot be read or written, 125 for a\n"
     "bad command line.\n"
     "More: man crosstalk-roofline\n";
 
-const std::map<std::string, RooflineModel> models = {{"carm", RooflineModel::carm}, {"irm", RooflineModel::irm}};
+using attribution::CountedOperations;
+using attribution::RooflineModel;
+using models::roofline::ImbalanceOrder;
+
+const std::map<std::string, RooflineModel> known_models = {{"carm", RooflineModel::carm},
+                                                           {"orm", RooflineModel::orm},
+                                                           {"hierarchical", RooflineModel::hierarchical},
+                                                           {"irm", RooflineModel::irm},
+                                                           {"runtime", RooflineModel::runtime},
+                                                           {"sparse", RooflineModel::sparse},
+                                                           {"mansard", RooflineModel::mansard}};
+const std::map<std::string, CountedOperations> known_operations = {{"float", CountedOperations::floating},
+                                                                   {"fp64", CountedOperations::fp64},
+                                                                   {"fp32", CountedOperations::fp32},
+                                                                   {"int", CountedOperations::integer}};
+const std::map<std::string, bool> by_thread = {{"loop", false}, {"thread", true}};
+const std::map<std::string, std::optional<ImbalanceOrder>> imbalance_orders = {
+    {"", std::nullopt}, {"first", ImbalanceOrder::first}, {"last", ImbalanceOrder::last}};
 const std::map<std::string, Format> roofline_formats = {
     {"csv", Format::csv}, {"json", Format::json}, {"svg", Format::svg}, {"text", Format::text}};
 
 struct Texts : ViewTexts {
-  std::string model = "carm", loop, input, positional;
+  std::string model = "carm", ops = "float", by = "loop", threads, imbalance, loop, input, positional;
 };
 
 void add_options(CLI::App& app, RooflineRequest& request, Texts& texts) {
@@ -40,7 +64,20 @@ void add_options(CLI::App& app, RooflineRequest& request, Texts& texts) {
   app.add_option("-i,--input", texts.input, "Profile to read, like FILE [crosstalk.db]")->type_name("FILE");
   app.add_option("--machine", request.machine, "Machine file with the roofs [the profile's, else yours]")
       ->type_name("FILE");
-  app.add_option("--model", texts.model, "Roofline model: carm, irm [carm]")->type_name("MODEL");
+  app.add_option("--model", texts.model,
+                 "Roofline model: carm, orm, hierarchical, irm, runtime, sparse, mansard [carm]")
+      ->type_name("MODEL");
+  app.add_option("--ops", texts.ops, "Operations to count: float (both precisions), fp64, fp32, int [float]")
+      ->type_name("KIND");
+  app.add_option("--by", texts.by,
+                 "A point for each loop, all threads together, or for each thread of it: loop, thread [loop]")
+      ->type_name("WHAT");
+  app.add_option("--threads", texts.threads, "Draw the roofs of so many threads [as many as execute the loop]")
+      ->type_name("N");
+  app.add_option(
+         "--imbalance", texts.imbalance,
+         "Draw ceilings of 1/2, 1/4, ... of the threads (orm): first, below all others, or last, below the roof")
+      ->type_name("ORDER");
   app.add_option("--loop", texts.loop, "Show only this loop, by its id in the JSON report")->type_name("ID");
   app.add_option("--against", request.against, "Also show the places of loops in this earlier profile")
       ->type_name("FILE");
@@ -63,13 +100,42 @@ Result<std::optional<std::uint32_t>> parse_loop(const std::string& text) {
   return text.empty() ? std::nullopt : std::optional(id);
 }
 
+Result<std::optional<std::uint32_t>> parse_threads(const std::string& text) {
+  constexpr std::uint32_t most = 65536;
+  std::uint32_t count = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, count);
+  if (!text.empty() && (error != std::errc{} || rest != end || count == 0 || count > most)) {
+    return fail(ErrorCode::invalid_argument,
+                "--threads: '" + text + "' is no number of threads; give one from 1 to " + std::to_string(most));
+  }
+  return text.empty() ? std::nullopt : std::optional(count);
+}
+
+/// What is counted and compared.
+Result<attribution::RooflineOptions> parse_roofs(const Texts& texts) {
+  const auto ops = named("--ops", known_operations, texts.ops);
+  const auto by = named("--by", by_thread, texts.by);
+  const auto threads = parse_threads(texts.threads);
+  const auto imbalance = named("--imbalance", imbalance_orders, texts.imbalance);
+  for (const Error* error : {ops ? nullptr : &ops.error(), by ? nullptr : &by.error(),
+                             threads ? nullptr : &threads.error(), imbalance ? nullptr : &imbalance.error()}) {
+    if (error != nullptr) {
+      return tl::unexpected<Error>(*error);
+    }
+  }
+  return attribution::RooflineOptions{*ops, *by, *threads, *imbalance};
+}
+
 Result<void> judge(const Texts& texts, RooflineRequest& request) {
   const auto format = named("--format", roofline_formats, texts.format);
   const auto color = named("--color", color_names, texts.color);
-  const auto model = named("--model", models, texts.model);
+  const auto model = named("--model", known_models, texts.model);
+  const auto roofs = parse_roofs(texts);
   const auto loop = parse_loop(texts.loop);
-  for (const Error* error : {format ? nullptr : &format.error(), color ? nullptr : &color.error(),
-                             model ? nullptr : &model.error(), loop ? nullptr : &loop.error()}) {
+  for (const Error* error :
+       {format ? nullptr : &format.error(), color ? nullptr : &color.error(), model ? nullptr : &model.error(),
+        roofs ? nullptr : &roofs.error(), loop ? nullptr : &loop.error()}) {
     if (error != nullptr) {
       return tl::unexpected<Error>(*error);
     }
@@ -78,6 +144,10 @@ Result<void> judge(const Texts& texts, RooflineRequest& request) {
     return fail(ErrorCode::invalid_argument,
                 "two profiles are named, " + texts.input + " and " + texts.positional + "; name one");
   }
+  if (roofs->imbalance && *model != RooflineModel::orm) {
+    return fail(ErrorCode::invalid_argument,
+                "--imbalance: --model " + texts.model + " has no such ceilings; choose --model orm");
+  }
   if (!request.matrix.empty() && (*format == Format::svg || *format == Format::csv)) {
     return fail(ErrorCode::invalid_argument,
                 "--matrix: there is no --format " + texts.format + " of it; choose text or json");
@@ -85,6 +155,7 @@ Result<void> judge(const Texts& texts, RooflineRequest& request) {
   request.format = *format;
   request.color = *color;
   request.model = *model;
+  request.roofs = *roofs;
   request.loop = *loop;
   request.pager = !texts.no_pager;
   if (const std::string& input = texts.input.empty() ? texts.positional : texts.input; !input.empty()) {

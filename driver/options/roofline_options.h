@@ -6,13 +6,11 @@
 #include <optional>
 #include <string>
 
+#include "attribution/roofline/roofline.h"
 #include "driver/options/command_line.h"
 #include "driver/options/view_options.h"
 
 namespace crosstalk::driver {
-
-/// The rooflines that verdicts follow from.
-enum class RooflineModel : std::uint8_t { carm, irm };
 
 struct RooflineRequest {
   std::string input = "crosstalk.db", machine;  // machine empty: the profile's, else this user's
@@ -20,8 +18,9 @@ struct RooflineRequest {
   std::string sysroot;
   std::string against;  // an earlier profile to compare with; empty: none
   std::string matrix;   // a Matrix Market file to place instead of a profile's loops; empty: none
-  RooflineModel model = RooflineModel::carm;
-  std::optional<std::uint32_t> loop;  // an id; absent: all
+  attribution::RooflineModel model = attribution::RooflineModel::carm;
+  attribution::RooflineOptions roofs;  // what is counted and compared
+  std::optional<std::uint32_t> loop;   // an id; absent: all
   Format format = Format::text;
   ColorChoice color = ColorChoice::automatic;
   bool pager = true;

@@ -29,9 +29,9 @@ models::roofline::Roof const* memory_of(const std::vector<models::roofline::Roof
 
 /// By the bandwidth that all cores have together.
 void add_rates(const models::Machine& machine, MatrixPlace& place) {
-  const auto roofs = models::roofline::load_roofs(machine, place.threads);
+  const auto roofs = models::roofline::moved_roofs(machine, {}, {place.threads});
   if (const auto* memory = memory_of(roofs)) {
-    const double bandwidth = memory->height.value() * place.threads;
+    const double bandwidth = memory->height.value();
     place.best_rate = bandwidth * place.memory_intensity.best;
     place.worst_rate = bandwidth * place.memory_intensity.worst;
   }

@@ -7,202 +7,384 @@
 #include <utility>
 #include <vector>
 
-#include "driver/roofline/axes.h"
+#include "driver/roofline/labels.h"
+#include "driver/roofline/picture.h"
 #include "driver/roofline/report.h"
 #include "driver/svg/canvas.h"
+#include "driver/terminal/layout.h"
 #include "driver/text/report.h"
 #include "driver/words/roofline_words.h"
 
 namespace crosstalk::driver {
 namespace {
 
-using attribution::LoopRow;
 using attribution::RooflineLoop;
+using attribution::RooflinePlace;
 using Font = SvgCanvas::Font;
 using Anchor = SvgCanvas::Anchor;
+using Stroke = SvgCanvas::Stroke;
+using Shape = PictureCurve::Shape;
+using Weight = PictureCurve::Weight;
 
-// 80 mm wide the page is shrunk to 0.44 of its size: 16 units are 7 points then.
-constexpr double page_width = 680, left = 108, right = 660, top = 70, bottom = 430;
+// 80 mm wide the page is shrunk to half of its size: 16 units, 12 points, are 6 points then.
+constexpr double page_width = 600, left = 104, right = 588, top = 84, bottom = 444;
 constexpr std::size_t most_points = 30, most_in_legend = 10;
-const Font label{15};
-const Font small{14, false, "#4a515b"};
-const Font axis_font{14, false, "#4a515b", Anchor::end};
-const Font axis_middle{14, false, "#4a515b", Anchor::middle};
+constexpr double label_size = 16, small_size = 15;
+const Font small{small_size, false, "#3c434d"};
+const Font axis_font{small_size, false, "#3c434d", Anchor::end};
+const Font axis_middle{small_size, false, "#3c434d", Anchor::middle};
+const Font number_font{label_size, true, "#1d2229", Anchor::middle};
+
+Stroke stroke_of(Weight weight) {
+  return weight == Weight::roof      ? Stroke{"#1d2229", 2, ""}
+         : weight == Weight::ceiling ? Stroke{"#4a515b", 1.5, "7 4"}
+                                     : Stroke{"#9aa2ad", 1, "2 4"};
+}
+Font font_of(Weight weight) { return {label_size, false, weight == Weight::other ? "#6b7480" : "#1d2229"}; }
 
 class Plot {
  public:
-  Plot(SvgCanvas& canvas, const RooflineAxes& axes) : canvas_(canvas), axes_(axes) {}
-  [[nodiscard]] double x(double intensity) const { return left + axes_.x(intensity) * (right - left); }
-  [[nodiscard]] double y(double rate) const { return bottom - axes_.y(rate) * (bottom - top); }
-  [[nodiscard]] double least_x() const { return std::pow(10, axes_.x_low); }
-  [[nodiscard]] double greatest_x() const { return std::pow(10, axes_.x_high); }
-  [[nodiscard]] double least_y() const { return std::pow(10, axes_.y_low); }
+  Plot(SvgCanvas& canvas, const RooflineReport& report, Picture picture)
+      : canvas_(canvas), report_(report), picture_(std::move(picture)) {}
 
-  void draw_grid() {
-    for (const double rate : steps(axes_.y_low, axes_.y_high)) {
-      canvas_.line(left, y(rate), right, y(rate), "#e3e6ea");
-      canvas_.text(left - 8, y(rate) + 5, rate_in_words(rate, "flop/s"), axis_font);
+  void draw() {
+    draw_shade();
+    draw_grid();
+    draw_brackets();
+    for (const PictureCurve& curve : picture_.curves) {
+      draw_curve(curve);
     }
-    for (const double intensity : steps(axes_.x_low, axes_.x_high)) {
-      canvas_.line(x(intensity), top, x(intensity), bottom, "#e3e6ea");
-      canvas_.text(x(intensity), bottom + 20, intensity_in_words(intensity), axis_middle);
+    take_points();
+    if (report_.chosen) {
+      canvas_.line(vertical_x(), top, vertical_x(), bottom, Stroke{"#1d2229", 1, "2 3"});
     }
-    canvas_.text((left + right) / 2, bottom + 40, "flop/B", axis_middle);
-    canvas_.line(left, bottom, right, bottom, "#4a515b");
-    canvas_.line(left, top, left, bottom, "#4a515b");
-  }
-
-  /// Draws a bandwidth roof up to the compute roof, with its label along it. Labels of near roofs do not overlap.
-  void draw_bandwidth(const models::roofline::Roof& roof, double compute) {
-    const double height = roof.height.value();
-    const double from = std::max(least_x(), least_y() / height);
-    const double to = std::min(greatest_x(), compute / height);
-    if (from >= to) {
-      return;
+    draw_points();
+    if (report_.chosen) {
+      draw_crossings();
     }
-    canvas_.line(x(from), y(height * from), x(to), y(height * to), "#1d2229");
-    const std::string words = fmt::format("{} {}", roof.name, rate_in_words(height, "B/s"));
-    const double slope = std::atan2(y(1) - y(10), x(10) - x(1));  // of one decade by one, on the page
-    const double length = 8.5 * static_cast<double>(words.size());
-    double along = 16;
-    const auto at = [&](double distance, double aside) {
-      return std::pair(x(from) + distance * std::cos(slope) - aside * std::sin(slope),
-                       y(height * from) - distance * std::sin(slope) - aside * std::cos(slope));
-    };
-    const auto across = [&] { return x(from) * std::sin(slope) + y(height * from) * std::cos(slope); };
-    const auto start = [&] { return x(from) * std::cos(slope) - y(height * from) * std::sin(slope) + along; };
-    while (std::any_of(labels_.begin(), labels_.end(), [&](const Label& other) {
-      return std::abs(other.across - across()) < 17 && start() < other.end && other.begin < start() + length;
-    })) {
-      along += 10;
-    }
-    labels_.push_back({start(), start() + length, across()});
-    const auto [label_x, label_y] = at(along, 6);
-    canvas_.text_along(label_x, label_y, slope * 180 / M_PI, words, label);
-  }
-  void draw_compute(const models::roofline::Roof& roof, double first_ridge) {
-    const double at = y(roof.height.value());
-    canvas_.line(x(std::max(first_ridge, least_x())), at, right, at, "#1d2229");
-    canvas_.text(right, at - 8, fmt::format("{} {}", roof.name, rate_in_words(roof.height.value(), "flop/s")),
-                 {15, false, "#1d2229", Anchor::end});
-  }
-
-  /// An empty circle, and a line from it to where the loop is now.
-  void draw_former(const RooflineLoop& before, const RooflineLoop& after) {
-    const double at_x = x(before.intensity.value());
-    const double at_y = y(before.performance.value());
-    canvas_.line(at_x, at_y, x(after.intensity.value()), y(after.performance.value()), "#8b929c");
-    canvas_.circle(at_x, at_y, 6, "#ffffff", "before");
-  }
-  void draw_point(const RooflineLoop& loop, std::size_t number, double part) {
-    const double radius = 7 + 14 * std::sqrt(std::clamp(part, 0.0, 1.0));
-    const double at_x = x(loop.intensity.value());
-    const double at_y = y(loop.performance.value());
-    canvas_.line(at_x, y(loop.performance.low()), at_x, y(loop.performance.high()), "#1d2229");
-    canvas_.line(x(loop.intensity.low()), at_y, x(loop.intensity.high()), at_y, "#1d2229");
-    canvas_.circle(at_x, at_y, radius, "#c9d6e8", verdict_in_words(loop, RooflineModel::carm));
-    numbers_.push_back({at_x, at_y + 5, radius, number});
-  }
-  /// Writes each number into its circle, or beside it where another number is.
-  void draw_numbers() {
-    std::vector<std::pair<double, double>> taken;
-    for (const Number& each : numbers_) {
-      double by = 0;
-      const auto is_free = [&](double at_x, double at_y) {
-        return std::none_of(taken.begin(), taken.end(), [&](const auto& other) {
-          return std::abs(other.first - at_x) < 20 && std::abs(other.second - at_y) < 15;
-        });
-      };
-      while (!is_free(each.x + by, each.y)) {
-        by = by == 0 ? each.radius + 12 : by + 20;
-      }
-      taken.emplace_back(each.x + by, each.y);
-      canvas_.text(each.x + by, each.y, std::to_string(each.number), {14, true, "#1d2229", Anchor::middle});
+    for (const PictureCurve& curve : picture_.curves) {
+      label(curve);
     }
   }
 
  private:
-  /// On the page, turned by the roofs' slope.
-  struct Label {
-    double begin, end, across;
-  };
-  struct Number {
+  using Spot = std::pair<double, double>;
+  [[nodiscard]] double x(double value) const { return left + picture_.axes.x(value) * (right - left); }
+  [[nodiscard]] double y(double value) const { return bottom - picture_.axes.y(value) * (bottom - top); }
+  [[nodiscard]] double clamped_y(double value) const { return std::clamp(y(std::max(value, 1e-300)), top, bottom); }
+  [[nodiscard]] double clamped_x(double value) const { return std::clamp(x(std::max(value, 1e-300)), left, right); }
+  [[nodiscard]] AxisWords words() const { return axis_words(report_.model(), report_.roofline.options.ops); }
+
+  void draw_shade() {
+    if (picture_.shaded) {
+      const double from = clamped_x(picture_.shaded->first), to = clamped_x(picture_.shaded->second);
+      canvas_.rect({from, top, std::max(0.0, to - from), bottom - top}, "#f0f2f5", "the mixed region");
+    }
+  }
+
+  void draw_grid() {
+    const PictureAxes& axes = picture_.axes;
+    for (const double value :
+         axes.y_linear ? even_steps(axes.greatest_y()) : decade_steps(axes.least_y(), axes.greatest_y())) {
+      canvas_.line(left, y(value), right, y(value), "#e3e6ea");
+      canvas_.text(left - 8, y(value) + 5, height_in_words(value, words().y_unit), axis_font);
+    }
+    for (const double value : decade_steps(axes.least_x(), axes.greatest_x())) {
+      canvas_.line(x(value), top, x(value), bottom, "#e3e6ea");
+      canvas_.text(x(value), bottom + 20, intensity_in_words(value), axis_middle);
+    }
+    canvas_.text((left + right) / 2, bottom + 41, words().x, axis_middle);
+    canvas_.line(left, bottom, right, bottom, "#4a515b");
+    canvas_.line(left, top, left, bottom, "#4a515b");
+  }
+
+  /// The two intensities of gathers, and the range that an order of rows and columns may change.
+  void draw_brackets() {
+    const RooflinePlace& place = report_.place(report_.roofline.loops.front());
+    if (place.gathers) {
+      const double from = clamped_x(place.gathers->worst), to = clamped_x(place.gathers->best);
+      canvas_.rect({from, top, std::max(0.0, to - from), bottom - top}, "#f3f1e7",
+                   "gathered elements from memory (left) to a cache (right)");
+      for (const double at : {from, to}) {
+        canvas_.line(at, top, at, bottom, Stroke{"#6b7480", 1, "3 3"});
+      }
+    }
+    if (place.band) {
+      const double at = x(place.points.front().x.value());
+      const double high = clamped_y(place.band->band.best.value());
+      canvas_.rect({at - 14, high, 28, std::max(0.0, clamped_y(place.band->band.worst.value()) - high)}, "#dfe3e8",
+                   "the range of orders of rows and columns");
+    }
+  }
+
+  void draw_curve(const PictureCurve& curve) {
+    if (curve.shape == Shape::hill) {
+      std::vector<Spot> spots;
+      std::transform(curve.hill.begin(), curve.hill.end(), std::back_inserter(spots), [&](const Spot& at) {
+        return Spot{x(at.first), clamped_y(at.second)};
+      });
+      canvas_.curve(spots, stroke_of(curve.weight));
+      return;
+    }
+    const auto from = curve.at(curve.begin), to = curve.at(curve.end);
+    if (from && to) {
+      canvas_.line(x(curve.begin), y(*from), x(curve.end), y(*to), stroke_of(curve.weight));
+    }
+  }
+
+  void label(const PictureCurve& curve) {
+    const std::string words = curve.name + " " + curve.value;
+    const std::string& less = curve.name;
+    if (!label_as(curve, words)) {
+      label_as(curve, less);
+    }
+  }
+
+  /// Writes the words at the first free place along the curve; false: there is none.
+  bool label_as(const PictureCurve& curve, const std::string& words) {
+    const double width = label_width(static_cast<std::size_t>(display_width(words)), label_size);
+    for (const LabelBox& box : curve.shape == Shape::slanted ? along_slope(curve, width) : along_level(curve, width)) {
+      if (places_.is_free(box)) {
+        places_.take(box);
+        canvas_.text_along(box.x, box.y, box.degrees, words, font_of(curve.weight));
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /// Candidates above the line from its lower end on, then below it.
+  [[nodiscard]] std::vector<LabelBox> along_slope(const PictureCurve& curve, double width) const {
+    const double slope = std::atan2(y(1) - y(10), x(10) - x(1));  // of one decade by one, on the page
+    const double from_x = x(curve.begin), from_y = y(curve.height * curve.begin);
+    const double length = std::hypot(x(curve.end) - from_x, y(curve.height * curve.end) - from_y);
+    std::vector<LabelBox> boxes;
+    for (const double aside : {6.0, -6.0 - 0.8 * label_size}) {
+      for (double along = 10; along + width <= length; along += 9) {
+        boxes.push_back({from_x + along * std::cos(slope) - aside * std::sin(slope),
+                         from_y - along * std::sin(slope) - aside * std::cos(slope), width, label_size,
+                         slope * 180 / M_PI});
+      }
+    }
+    return boxes;
+  }
+
+  /// Candidates above the curve from its right end on, then below it.
+  [[nodiscard]] std::vector<LabelBox> along_level(const PictureCurve& curve, double width) const {
+    std::vector<LabelBox> boxes;
+    for (const double aside : {6.0, -6.0 - 0.8 * label_size}) {
+      for (double at = x(curve.end) - width - 4; at >= x(curve.begin); at -= 10) {
+        // A hill is not level, so the text clears the higher of its ends.
+        double level = bottom;
+        for (const double part : {0.0, 0.5, 1.0}) {
+          const double value = std::pow(10, picture_.axes.x_low + (at + part * width - left) / (right - left) *
+                                                                      (picture_.axes.x_high - picture_.axes.x_low));
+          const double there = y(std::max(curve.at(value).value_or(curve.height), 1e-300));
+          level = part == 0 ? there : aside > 0 ? std::min(level, there) : std::max(level, there);
+        }
+        boxes.push_back({at, level - aside, width, label_size, 0});
+      }
+    }
+    return boxes;
+  }
+
+  struct Dot {
     double x, y, radius;
     std::size_t number;
   };
-  /// 1, 2 and 5 times powers of ten between two logarithms; powers alone where there are many.
-  static std::vector<double> steps(double low, double high) {
-    std::vector<double> values;
-    for (int decade = static_cast<int>(std::floor(low)); decade <= high; ++decade) {
-      for (const double factor : {1.0, 2.0, 5.0}) {
-        const double value = factor * std::pow(10, decade);
-        const bool shown = factor == 1 || high - low < 2.5;
-        if (shown && std::log10(value) >= low && std::log10(value) <= high) {
-          values.push_back(value);
+
+  /// Reserves the places of points, so that no label covers them.
+  void take_points() {
+    const auto& loops = report_.roofline.loops;
+    for (std::size_t i = 0; i < std::min(loops.size(), most_points); ++i) {
+      const RooflinePlace& place = report_.place(loops[i]);
+      const double part = std::clamp(report_.share_of(loops[i].work.own_s), 0.0, 1.0);
+      const double radius = (place.points.size() > 1 ? 6 : 7) + 13 * std::sqrt(part);
+      for (const auto& point : place.points) {
+        dots_.push_back({clamped_x(point.x.value()), clamped_y(point.y.value()), radius, i});
+      }
+    }
+  }
+
+  void draw_points() {
+    for (auto dot = dots_.rbegin(); dot != dots_.rend(); ++dot) {
+      draw_former(*dot);
+    }
+    for (auto dot = dots_.rbegin(); dot != dots_.rend(); ++dot) {
+      draw_bars(*dot);
+    }
+    for (auto dot = dots_.rbegin(); dot != dots_.rend(); ++dot) {
+      const RooflineLoop& loop = report_.roofline.loops[dot->number];
+      canvas_.circle(dot->x, dot->y, dot->radius, "#c9d6e8",
+                     loop_place(report_, loop) + "\n" + verdict_in_words(loop, report_.model()));
+    }
+    for (const Dot& dot : dots_) {
+      draw_number(dot);
+    }
+    for (const Dot& dot : dots_) {
+      places_.take({dot.x - dot.radius, dot.y + dot.radius * 0.7, 2 * dot.radius, 2 * dot.radius / 1.02, 0});
+    }
+  }
+
+  /// The interval of a point, and a line that joins the points of one loop.
+  void draw_bars(const Dot& dot) {
+    const RooflinePlace& place = report_.place(report_.roofline.loops[dot.number]);
+    const auto point = std::find_if(place.points.begin(), place.points.end(),
+                                    [&](const auto& one) { return std::abs(clamped_x(one.x.value()) - dot.x) < 0.01; });
+    if (point == place.points.end()) {
+      return;
+    }
+    const Stroke bar{"#1d2229", 1, ""};
+    canvas_.line(dot.x, clamped_y(point->y.low()), dot.x, clamped_y(point->y.high()), bar);
+    canvas_.line(clamped_x(point->x.low()), dot.y, clamped_x(point->x.high()), dot.y, bar);
+    if (point == place.points.begin() && place.points.size() > 1) {
+      std::vector<Spot> spots;
+      for (const auto& one : place.points) {
+        spots.emplace_back(clamped_x(one.x.value()), clamped_y(one.y.value()));
+      }
+      canvas_.curve(spots, Stroke{"#7b8ba3", 1.5, ""});
+    }
+  }
+
+  /// An empty circle, and a line from it to where the loop is now.
+  void draw_former(const Dot& dot) {
+    const RooflineLoop& loop = report_.roofline.loops[dot.number];
+    const RooflineLoop* const before = former(report_, loop);
+    if (before == nullptr || drawn_former_ == static_cast<int>(dot.number)) {
+      return;
+    }
+    drawn_former_ = static_cast<int>(dot.number);
+    const auto& was = report_.place(*before).points.front();
+    const auto& now = report_.place(loop).points.front();
+    canvas_.line(clamped_x(was.x.value()), clamped_y(was.y.value()), clamped_x(now.x.value()), clamped_y(now.y.value()),
+                 Stroke{"#6b7480", 1.5, "4 3"});
+    canvas_.circle(clamped_x(was.x.value()), clamped_y(was.y.value()), 6, "#ffffff", "before");
+  }
+
+  /// Writes the number into the circle, or near it with a line to it where another text is.
+  void draw_number(const Dot& dot) {
+    const std::string words = std::to_string(dot.number + 1) + level_of(dot);
+    const double width = label_width(words.size(), label_size);
+    const auto box_at = [&](double at_x, double at_y) {
+      return LabelBox{at_x - width / 2, at_y + 0.3 * label_size, width, label_size, 0};
+    };
+    const auto write = [&](double at_x, double at_y) {
+      places_.take(box_at(at_x, at_y));
+      canvas_.text(at_x, at_y + 0.3 * label_size, words, number_font);
+    };
+    if (width <= 2.4 * dot.radius && places_.is_free(box_at(dot.x, dot.y))) {
+      write(dot.x, dot.y);
+      return;
+    }
+    for (double away = dot.radius + 10 + width / 4; away < 260; away += 11) {
+      for (int turn = 0; turn < 12; ++turn) {
+        const double angle = M_PI / 6 * turn + M_PI / 12;
+        const double at_x = dot.x + away * std::cos(angle), at_y = dot.y - away * std::sin(angle);
+        if (places_.is_free(box_at(at_x, at_y)) && clear_of_dots(at_x, at_y, width)) {
+          canvas_.line(dot.x + dot.radius * std::cos(angle), dot.y - dot.radius * std::sin(angle),
+                       dot.x + (away - 0.6 * label_size) * std::cos(angle),
+                       dot.y - (away - 0.6 * label_size) * std::sin(angle), Stroke{"#6b7480", 0.8, ""});
+          write(at_x, at_y);
+          return;
         }
       }
     }
-    return values;
   }
-  SvgCanvas& canvas_;
-  const RooflineAxes& axes_;
-  std::vector<Label> labels_;
-  std::vector<Number> numbers_;
-};
-
-void draw_plot(SvgCanvas& canvas, const RooflineReport& report) {
-  const auto& loops = report.roofline.loops;
-  const RooflineAxes axes = axes_of(report);
-  Plot plot(canvas, axes);
-  plot.draw_grid();
-  const RooflineLoop& first = loops.front();
-  const double compute = first.compute.height.value();
-  double first_ridge = INFINITY;
-  for (const auto& roof : first.bandwidths) {
-    plot.draw_bandwidth(roof, compute);
-    first_ridge = std::min(first_ridge, compute / roof.height.value());
+  [[nodiscard]] bool clear_of_dots(double at_x, double at_y, double width) const {
+    return std::none_of(dots_.begin(), dots_.end(), [&](const Dot& dot) {
+      return std::abs(dot.x - at_x) < dot.radius + width / 2 && std::abs(dot.y - at_y) < dot.radius + label_size / 2;
+    });
   }
-  plot.draw_compute(first.compute, first_ridge);
-  for (std::size_t i = std::min(loops.size(), most_points); i-- > 0;) {
-    if (const RooflineLoop* before = former(report, loops[i])) {
-      plot.draw_former(*before, loops[i]);
+  /// " L2" for a point of several of a loop.
+  [[nodiscard]] std::string level_of(const Dot& dot) const {
+    const RooflinePlace& place = report_.place(report_.roofline.loops[dot.number]);
+    for (const auto& point : place.points) {
+      if (place.points.size() > 1 && point.level && std::abs(clamped_x(point.x.value()) - dot.x) < 0.01) {
+        return std::string(" ") + models::roofline::level_in_words(*point.level);
+      }
     }
-    plot.draw_point(loops[i], i + 1, report.share_of(loops[i].loop->self_s));
+    return "";
   }
-  plot.draw_numbers();
-}
+
+  [[nodiscard]] double vertical_x() const {
+    return clamped_x(report_.place(report_.roofline.loops.front()).points.front().x.value());
+  }
+
+  /// The heights at which the vertical through the first loop meets roofs.
+  void draw_crossings() {
+    const double at = report_.place(report_.roofline.loops.front()).points.front().x.value();
+    for (const PictureCurve& curve : picture_.curves) {
+      const auto height = curve.weight == Weight::other ? std::nullopt : curve.at(at);
+      if (!height || *height < picture_.axes.least_y() || *height > picture_.axes.greatest_y()) {
+        continue;
+      }
+      canvas_.circle(vertical_x(), y(*height), 3, "#1d2229", curve.name);
+      const std::string words = height_in_words(*height, this->words().y_unit);
+      const double width = label_width(words.size(), small_size);
+      for (const double aside : {8.0, -8.0 - width}) {
+        const LabelBox box{vertical_x() + aside, y(*height) + 16, width, small_size, 0};
+        if (places_.is_free(box)) {
+          places_.take(box);
+          canvas_.text(box.x, box.y, words, small);
+          break;
+        }
+      }
+    }
+  }
+
+  SvgCanvas& canvas_;
+  const RooflineReport& report_;
+  const Picture picture_;
+  LabelPlaces places_{left, top - 14, right + 6, bottom};
+  std::vector<Dot> dots_;
+  int drawn_former_ = -1;
+};
 
 double draw_legend(SvgCanvas& canvas, const RooflineReport& report, double y) {
   const auto& loops = report.roofline.loops;
+  const char* const unit = axis_words(report.model(), report.roofline.options.ops).y_unit;
   for (std::size_t i = 0; i < std::min(loops.size(), most_in_legend); ++i) {
-    const LoopRow& loop = *loops[i].loop;
-    canvas.text(24, y, fmt::format("{}  {}", i + 1, loop_place(loop)), {15, true}, 74);
-    y += 19;
-    canvas.text(44, y,
-                fmt::format("{} of the time, {}, {}; gain at most {}", percent_text(report.share_of(loop.self_s)),
-                            rate_in_words(loops[i].performance.value(), "flop/s"),
-                            bound_in_words(loops[i], report.model), gain_in_words(loops[i], report.model)),
-                small, 90);
-    y += 24;
+    const RooflineLoop& loop = loops[i];
+    canvas.text(16, y, fmt::format("{}  {}", i + 1, loop_place(report, loop)), {label_size, true}, 62);
+    y += 20;
+    canvas.text(36, y,
+                fmt::format("{} of the time, {}, {}; gain {}", percent_text(report.share_of(loop.work.own_s)),
+                            height_in_words(report.place(loop).points.front().y.value(), unit),
+                            bound_in_words(loop, report.model()), gain_in_words(loop, report.model())),
+                small, 66);
+    y += 25;
+  }
+  if (loops.size() > most_in_legend) {
+    canvas.text(16, y, fmt::format("and {} more", loops.size() - most_in_legend), small);
+    y += 20;
   }
   return y;
+}
+
+std::string subtitle(const RooflineReport& report) {
+  const RooflineLoop& first = report.roofline.loops.front();
+  return std::string(model_title(report.model())) + "; roofs of " + roofs_of_whom(first);
 }
 
 }  // namespace
 
 std::string render_roofline_svg(const RooflineReport& report) {
   SvgCanvas canvas(page_width);
-  canvas.text(24, 30, report.analysis->session.command, {18, true}, 66);
-  canvas.text(24, 52, report.machine->identity.name + ", one thread", small, 88);
-  double y = bottom + 76;
+  canvas.text(16, 26, report.analysis->session.command, {18, true}, 54);
+  double y = bottom + 74;
   if (report.roofline.loops.empty()) {
-    y = canvas.paragraph(24, 90, page_width - 48,
-                         "No loop has a place: none does floating-point operations at a known rate.", label, 3);
+    y = canvas.paragraph(
+        16, 90, page_width - 32,
+        "No loop has a place" +
+            (report.roofline.unplaced.empty() ? std::string(".") : ": " + report.roofline.unplaced.front().why + "."),
+        {label_size}, 3);
   } else {
-    draw_plot(canvas, report);
+    canvas.text(16, 47, subtitle(report), small, 70);
+    canvas.text(16, 66, report.machine->identity.name, small, 70);
+    Plot(canvas, report, picture_of(report, most_points)).draw();
     y = draw_legend(canvas, report, y);
   }
-  return canvas.take(y + 12, report.analysis->session.command);
+  return canvas.take(y + 4, report.analysis->session.command);
 }
 
 }  // namespace crosstalk::driver

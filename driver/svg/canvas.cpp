@@ -78,6 +78,29 @@ void SvgCanvas::line(double x1, double y1, double x2, double y2, const char* col
   body_ += '\n';
 }
 
+namespace {
+
+std::string stroked(const SvgCanvas::Stroke& stroke) {
+  std::string text = fmt::format(R"(stroke="{}" stroke-width="{:.1f}")", stroke.color, stroke.width);
+  return *stroke.dashes == 0 ? text : text + fmt::format(R"( stroke-dasharray="{}")", stroke.dashes);
+}
+
+}  // namespace
+
+void SvgCanvas::line(double x1, double y1, double x2, double y2, const Stroke& stroke) {
+  body_ +=
+      fmt::format(R"(<line x1="{:.5f}" y1="{:.5f}" x2="{:.5f}" y2="{:.5f}" {}/>)", x1, y1, x2, y2, stroked(stroke));
+  body_ += '\n';
+}
+
+void SvgCanvas::curve(std::span<const std::pair<double, double>> points, const Stroke& stroke) {
+  body_ += R"(<polyline fill="none" points=")";
+  for (const auto& [x, y] : points) {
+    body_ += fmt::format("{:.1f},{:.1f} ", x, y);
+  }
+  body_ += "\" " + stroked(stroke) + "/>\n";
+}
+
 void SvgCanvas::circle(double x, double y, double radius, const char* fill, std::string_view title) {
   body_ += fmt::format(R"(<circle cx="{:.1f}" cy="{:.1f}" r="{:.1f}" fill="{}" stroke="#1d2229")", x, y, radius, fill);
   body_ += title.empty() ? "/>\n" : "><title>" + escaped(title) + "</title></circle>\n";

@@ -83,15 +83,14 @@ attribution::Roofline roofline_of_session(const attribution::Analysis& analysis)
 }
 
 void draw_roofline(Canvas& canvas, const attribution::Roofline& roofline, const LoopRow& loop) {
+  using attribution::RooflineModel;
   const auto found = std::find_if(roofline.loops.begin(), roofline.loops.end(),
-                                  [&](const auto& placed) { return placed.loop == &loop; });
+                                  [&](const auto& placed) { return &placed.row() == &loop; });
   if (found != roofline.loops.end()) {
-    const std::string gain = gain_in_words(*found, RooflineModel::carm);
-    canvas.paragraph(
-        "    roofline: ",
-        fmt::format("{} at {} flop/B. {}{}", rate_in_words(found->performance.value(), "flop/s"),
-                    intensity_in_words(found->intensity.value()), verdict_in_words(*found, RooflineModel::carm),
-                    gain == "-" ? "" : " Gain at most " + gain + "."));
+    const auto& point = found->place(RooflineModel::carm)->points.front();
+    canvas.paragraph("    roofline: ",
+                     fmt::format("{} at {} flop/B. {}", rate_in_words(point.y.value(), "flop/s"),
+                                 intensity_in_words(point.x.value()), verdict_in_words(*found, RooflineModel::carm)));
   }
 }
 

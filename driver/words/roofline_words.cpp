@@ -13,7 +13,10 @@
 namespace crosstalk::driver {
 namespace {
 
+using attribution::CountedOperations;
 using attribution::RooflineLoop;
+using attribution::RooflineModel;
+using attribution::RooflinePlace;
 using models::roofline::Advice;
 using models::roofline::Estimate;
 using models::roofline::Intersection;
@@ -64,57 +67,153 @@ std::string any_of(const std::vector<Intersection>& roofs) {
   return text;
 }
 
-const Result<Estimate>& gain_of(const RooflineLoop& loop, RooflineModel model) {
-  return model == RooflineModel::irm && loop.irm ? loop.irm->gain_bound : loop.carm.gain_bound;
-}
-
 /// The first advice only: each further one is less likely to help.
 std::string advice_sentence(const std::vector<Advice>& advice) {
   return advice.empty() ? std::string() : attribution::begun(advice_in_words(advice.front())) + ".";
 }
 
-std::string carm_sentence(const RooflineLoop& loop) {
-  const Verdict& verdict = loop.carm;
+const char* sort_of(const Intersection& roof) { return roof.ceiling ? "ceiling" : "roof"; }
+
+/// What the roofs around a point say. `reached`: the loop's value of the y axis.
+std::string roofs_sentence(const Verdict& verdict, double reached) {
   if (!verdict.reached.empty()) {
-    return "It is at the roof of " + any_of(verdict.reached) + ", as far as the figures tell.";
+    return fmt::format("It is at the {} of {}, as far as the figures tell.", sort_of(verdict.reached.front()),
+                       any_of(verdict.reached));
   }
   if (verdict.below && verdict.above) {
-    return fmt::format("It is above the roof of {} and reaches {} of that of {}.", verdict.below->name,
-                       percent(loop.performance.value() / verdict.above->height.value()), verdict.above->name);
+    return fmt::format("It is above the {} of {} and reaches {} of that of {}.", sort_of(*verdict.below),
+                       verdict.below->name, percent(reached / verdict.above->height.value()), verdict.above->name);
   }
   if (verdict.above) {
     return fmt::format(
-        "It reaches {} of the lowest roof, {}: latency, instructions that compute nothing, or waits hold "
-        "it, which no roof shows.",
-        percent(loop.performance.value() / verdict.above->height.value()), verdict.above->name);
+        "It reaches {} of the lowest {}, {}: latency, instructions that compute nothing, or waits hold it, which no "
+        "roof "
+        "shows.",
+        percent(reached / verdict.above->height.value()), sort_of(*verdict.above), verdict.above->name);
   }
   return "It is above every roof: the calibration was disturbed, or its data are in registers.";
 }
 
-std::string irm_sentence(const RooflineLoop& loop) {
-  if (!loop.irm) {
-    return "Its traffic is not known: " + loop.irm.error().message + ".";
+std::string levels_sentence(const RooflinePlace& place, const char* unit) {
+  const Estimate& rate = place.points.front().y;
+  if (!place.verdict.undecided.empty()) {
+    return "Which level limits it is undecided: " + place.verdict.undecided + ".";
   }
-  const auto& verdict = *loop.irm;
-  if (!verdict.undecided.empty()) {
-    return "Which level limits it is undecided: " + verdict.undecided + ".";
-  }
-  const std::string what = verdict.bottleneck
-                               ? std::string(models::roofline::level_in_words(*verdict.bottleneck)) + "'s traffic"
+  const std::string what = place.bottleneck
+                               ? std::string(models::roofline::level_in_words(*place.bottleneck)) + "'s traffic"
                                : std::string("its operations");
-  if (verdict.bound && models::roofline::surely_below(*verdict.bound, loop.performance)) {
-    return fmt::format(
-        "It exceeds what {} allows by the model, {}: fewer bytes move than it says, or the calibration was "
-        "disturbed.",
-        what, rate_in_words(verdict.bound->value(), "flop/s"));
+  if (!place.bound) {
+    return "It is limited by " + what + ".";
   }
-  return verdict.bound ? fmt::format("By {} it could reach {}; it reaches {} of that.", what,
-                                     rate_in_words(verdict.bound->value(), "flop/s"),
-                                     percent(loop.performance.value() / verdict.bound->value()))
-                       : "It is limited by " + what + ".";
+  if (models::roofline::surely_below(*place.bound, rate)) {
+    return fmt::format(
+        "It exceeds what {} allows by the model, {}: fewer bytes move than it says, or the calibration was disturbed.",
+        what, rate_in_words(place.bound->value(), unit));
+  }
+  return fmt::format("By {} it could reach {}; it reaches {} of that.", what, rate_in_words(place.bound->value(), unit),
+                     percent(rate.value() / place.bound->value()));
+}
+
+std::string costs_sentence(const RooflinePlace& place) {
+  using models::roofline::Feature;
+  static constexpr std::array<const char*, 4> words = {"scalar instructions", "operations that are not fused",
+                                                       "its chain of dependences", "all of these"};
+  std::string text;
+  for (const auto& cost : place.costs) {
+    if (cost.cost.value() < 1.05 || cost.feature == Feature::all) {
+      continue;
+    }
+    const bool issue = cost.feature == Feature::independent_operations && place.held_by_issue;
+    text += fmt::format("{}{} {:.2g}-fold", text.empty() ? "" : ", ",
+                        issue ? "the number of its instructions" : words[static_cast<std::size_t>(cost.feature)],
+                        cost.cost.value());
+  }
+  if (text.empty()) {
+    return "It uses vectors, multiply-adds and independent operations as far as is known.";
+  }
+  const auto& last = place.costs.back();
+  return "Of the peak it forgoes by " + text +
+         (last.feature == Feature::all && last.cost.value() >= 1.05 && text.find(',') != std::string::npos
+              ? fmt::format("; all of these {:.2g}-fold, if they are independent.", last.cost.value())
+              : ".");
+}
+
+std::string gathers_sentence(const RooflinePlace& place) {
+  return place.gathers
+             ? fmt::format(
+                   " Its intensity is {} if each gathered element brings a line from memory, and {} if they are "
+                   "in a cache.",
+                   intensity_in_words(place.gathers->worst), intensity_in_words(place.gathers->best))
+             : std::string();
+}
+
+std::string band_sentence(const RooflinePlace& place) {
+  if (!place.band) {
+    return "";
+  }
+  static constexpr std::array<const char*, 4> where = {"below that range", "within that range", "above that range",
+                                                       "at an edge of that range"};
+  const auto& [band, verdict] = *place.band;
+  return fmt::format(" Matrices in {} reach {} to {} by the order of their rows and columns; it is {}.",
+                     models::roofline::level_in_words(band.level), rate_in_words(band.worst.value(), "flop/s"),
+                     rate_in_words(band.best.value(), "flop/s"), where[static_cast<std::size_t>(verdict.position)]);
+}
+
+std::string balance_sentence(const RooflineLoop& loop) {
+  return loop.work.unbalanced()
+             ? fmt::format(
+                   "Only {:.2f} of its {} threads are at work at a time: even shares would make it up to {:.2f} "
+                   "times as fast. ",
+                   loop.work.at_work, loop.work.members, loop.work.members / loop.work.at_work)
+             : std::string();
+}
+
+std::string bottleneck_sentence(const RooflineLoop& loop, RooflineModel model) {
+  const RooflinePlace& place = *loop.place(model);
+  const double reached = place.points.front().y.value();
+  switch (model) {
+    case RooflineModel::hierarchical:
+    case RooflineModel::irm:
+      return levels_sentence(place, axis_words(model, loop.work.ops).y_unit);
+    case RooflineModel::runtime:
+      return roofs_sentence(place.verdict, reached) + " " + costs_sentence(place);
+    case RooflineModel::mansard:
+      return fmt::format("It retires {:.2f} instructions a cycle, and takes {:.3g} s. ", reached, loop.work.own_s) +
+             roofs_sentence(place.verdict, reached);
+    default:
+      return roofs_sentence(place.verdict, reached) + gathers_sentence(place) + band_sentence(place);
+  }
+}
+
+std::string gain_sentence(const Verdict& verdict) {
+  constexpr double worth = 1.05;
+  return verdict.above && verdict.gain_bound && verdict.gain_bound->value() > worth
+             ? fmt::format(" At the {} of {} it would be {:.3g} times as fast, at most {:.3g} times.",
+                           sort_of(*verdict.above), verdict.above->name, verdict.gain_bound->value(),
+                           verdict.gain_bound->high())
+             : std::string();
 }
 
 }  // namespace
+
+const char* model_name(RooflineModel model) {
+  static constexpr std::array<const char*, 7> names = {"carm",    "orm",    "hierarchical", "irm",
+                                                       "runtime", "sparse", "mansard"};
+  return names[static_cast<std::size_t>(model)];
+}
+
+const char* ops_name(CountedOperations ops) {
+  static constexpr std::array<const char*, 4> names = {"float", "fp64", "fp32", "int"};
+  return names[static_cast<std::size_t>(ops)];
+}
+
+const char* model_title(RooflineModel model) {
+  static constexpr std::array<const char*, 7> titles = {
+      "Cache-aware roofline", "Roofline of memory, with ceilings", "Hierarchical roofline",
+      "Integrated roofline",  "Run-time-oriented roofline",        "Sparse roofline",
+      "Mansard roofline"};
+  return titles[static_cast<std::size_t>(model)];
+}
 
 const char* region_name(Region region) {
   static constexpr std::array<const char*, 4> names = {"memory", "mixed", "compute", "undecided"};
@@ -124,13 +223,31 @@ const char* region_name(Region region) {
 const char* advice_name(Advice advice) { return words_of(advice).name; }
 std::string advice_in_words(Advice advice) { return words_of(advice).words; }
 
-std::string bound_in_words(const RooflineLoop& loop, RooflineModel model) {
-  if (model == RooflineModel::irm) {
-    return !loop.irm || !loop.irm->undecided.empty() ? "undecided"
-           : loop.irm->bottleneck                    ? models::roofline::level_in_words(*loop.irm->bottleneck)
-                                                     : "FP units";
+const char* feature_name(models::roofline::Feature feature) {
+  static constexpr std::array<const char*, 4> names = {"vectors", "multiply_add", "independent_operations", "all"};
+  return names[static_cast<std::size_t>(feature)];
+}
+
+const char* band_position_name(models::roofline::BandPosition position) {
+  static constexpr std::array<const char*, 4> names = {"below", "inside", "above", "undecided"};
+  return names[static_cast<std::size_t>(position)];
+}
+
+AxisWords axis_words(RooflineModel model, CountedOperations ops) {
+  if (model == RooflineModel::mansard) {
+    return {"other instructions for each memory instruction", "IPC"};
   }
-  const Verdict& verdict = loop.carm;
+  return ops == CountedOperations::integer ? AxisWords{"op/B", "op/s"} : AxisWords{"flop/B", "flop/s"};
+}
+
+std::string bound_in_words(const RooflineLoop& loop, RooflineModel model) {
+  const RooflinePlace& place = *loop.place(model);
+  if (model == RooflineModel::irm || model == RooflineModel::hierarchical) {
+    return !place.verdict.undecided.empty() ? "undecided"
+           : place.bottleneck               ? models::roofline::level_in_words(*place.bottleneck)
+                                            : place.roofs.back().name;
+  }
+  const Verdict& verdict = place.verdict;
   if (!verdict.reached.empty()) {
     return "at " + any_of(verdict.reached);
   }
@@ -141,27 +258,29 @@ std::string bound_in_words(const RooflineLoop& loop, RooflineModel model) {
 }
 
 std::string gain_in_words(const RooflineLoop& loop, RooflineModel model) {
-  const Result<Estimate>& gain = gain_of(loop, model);
+  const Result<Estimate>& gain = loop.place(model)->verdict.gain_bound;
   return !gain                ? "-"
          : gain->value() < 10 ? fmt::format("{:.2f} x", gain->value())
                               : fmt::format("{:.0f} x", gain->value());
 }
 
 std::string verdict_in_words(const RooflineLoop& loop, RooflineModel model) {
-  const bool irm = model == RooflineModel::irm;
-  const std::vector<Advice> none;
-  const std::vector<Advice>& advice = irm ? (loop.irm ? loop.irm->advice : none) : loop.carm.advice;
-  const std::string what = irm ? irm_sentence(loop) : carm_sentence(loop);
-  const std::string remedy = advice_sentence(advice);
-  return remedy.empty() ? what : what + " " + remedy;
+  const Verdict& verdict = loop.place(model)->verdict;
+  const std::string remedy = advice_sentence(verdict.advice);
+  return balance_sentence(loop) + bottleneck_sentence(loop, model) + gain_sentence(verdict) +
+         (remedy.empty() ? "" : " " + remedy);
 }
 
-std::string change_in_words(const RooflineLoop& before, const RooflineLoop& after) {
-  const std::string was = rate_in_words(before.performance.value(), "flop/s");
-  if (models::roofline::overlap(before.performance, after.performance)) {
-    return "as fast as before, " + was + ", as far as the figures tell";
+std::string change_in_words(const RooflineLoop& before, const RooflineLoop& after, RooflineModel model) {
+  const Estimate& was = before.place(model)->points.front().y;
+  const Estimate& now = after.place(model)->points.front().y;
+  const std::string words = height_in_words(was.value(), axis_words(model, before.work.ops).y_unit);
+  if (models::roofline::overlap(was, now)) {
+    return "as fast as before, " + words + ", as far as the figures tell";
   }
-  return fmt::format("{:.2f} times as fast as before, {}", after.performance.value() / before.performance.value(), was);
+  return model == RooflineModel::mansard
+             ? fmt::format("at {:.2f} times the instructions a cycle of before, {}", now.value() / was.value(), words)
+             : fmt::format("{:.2f} times as fast as before, {}", now.value() / was.value(), words);
 }
 
 std::string rate_in_words(double per_s, const char* unit) {
@@ -173,6 +292,22 @@ std::string rate_in_words(double per_s, const char* unit) {
     }
   }
   return {};
+}
+
+std::string height_in_words(double value, const char* unit) {
+  return unit == std::string_view("IPC") ? fmt::format("{:.3g} IPC", value) : rate_in_words(value, unit);
+}
+
+std::string roof_in_words(const models::roofline::Roof& roof, CountedOperations ops) {
+  switch (roof.kind) {
+    case models::roofline::RoofKind::bandwidth:
+      return rate_in_words(roof.height.value(), "B/s");
+    case models::roofline::RoofKind::compute:
+      return rate_in_words(roof.height.value(), ops == CountedOperations::integer ? "op/s" : "flop/s");
+    case models::roofline::RoofKind::retirement:
+      break;
+  }
+  return height_in_words(roof.height.value(), "IPC");
 }
 
 std::string intensity_in_words(double flops_per_byte) { return fmt::format("{:.3g}", flops_per_byte); }

@@ -8,13 +8,17 @@
 #include <sstream>
 
 #include "driver/options/roofline_options.h"
+#include "driver/roofline/labels.h"
+#include "driver/roofline/picture.h"
 #include "driver/roofline/report.h"
+#include "driver/terminal/layout.h"
 #include "driver/words/roofline_words.h"
 #include "tests/attribution/roofline_example.h"
 
 namespace crosstalk::driver::roofline_test {
 namespace {
 
+using attribution::RooflineModel;
 using attribution::test::roofline_loop;
 
 class RooflineReportTest : public ::testing::Test {
@@ -23,12 +27,15 @@ class RooflineReportTest : public ::testing::Test {
     analysis_.loops = std::move(loops);
     analysis_.cpu_s = 10;
     analysis_.session.command = "./solver <big>";
-    return {&analysis_, &machine_, attribution::roofline_of(analysis_, machine_), RooflineModel::carm, nullptr};
+    return {&analysis_, &machine_, attribution::roofline_of(analysis_, machine_, model_, options_), nullptr};
   }
-  RooflineReport three() {
+  RooflineReport three(RooflineModel model = RooflineModel::carm) {
+    model_ = model;
     return report({roofline_loop(1, 2, 24, 10e9 / 24, 5), roofline_loop(2, 2, 24, 70e9 / 24, 3),
                    roofline_loop(3, 64, 8, 20e9 / 64, 1)});
   }
+  RooflineModel model_ = RooflineModel::carm;
+  attribution::RooflineOptions options_;
   attribution::Analysis analysis_;
   models::Machine machine_ = attribution::test::roofline_machine();
 };
@@ -44,7 +51,7 @@ TEST_F(RooflineReportTest, TextFitsTheTerminalAndNamesLoopsAndRoofs) {
   }
   const std::string text = render_roofline_text(three(), {100, Charset::ascii, false});
   for (const char* const words :
-       {"loop_1 loops.cpp:1", "at memory", "L3 to L2", "1.43 x", "Roofs of one thread", "0.0833"}) {
+       {"loop_1 loops.cpp:1", "at memory", "L3 to L2", "1.43 x", "Roofs of loop 1 (one thread)", "0.0833"}) {
     EXPECT_NE(text.find(words), std::string::npos) << words << "\n" << text;
   }
 }
@@ -65,7 +72,57 @@ TEST_F(RooflineReportTest, JsonHasEstimatesWithTheirBasis) {
   EXPECT_EQ(json["loops"][1]["carm"]["above"]["roof"], "L2");
   for (const auto& loop : json["loops"]) {
     EXPECT_FALSE(loop["verdict"].get<std::string>().empty());
-    EXPECT_EQ(loop["roofs"].size(), 5U);
+    EXPECT_EQ(loop["carm"]["roofs"].size(), 5U);
+    EXPECT_TRUE(loop["mansard"]["unknown"].is_string());
+    EXPECT_TRUE(loop["sparse"]["unknown"].is_string());
+  }
+}
+
+/// Calls `check` with each number.
+template <class Check>
+void each_number(const nlohmann::json& json, const Check& check) {
+  if (json.is_number()) {
+    check(json.get<double>());
+  }
+  if (json.is_structured()) {
+    for (const auto& member : json) {
+      each_number(member, check);
+    }
+  }
+}
+
+TEST_F(RooflineReportTest, EachModelIsInEveryFormat) {
+  for (const RooflineModel model : attribution::all_roofline_models) {
+    const RooflineReport report = three(model);
+    const std::string text = render_roofline_text(report, {100, Charset::ascii, false});
+    EXPECT_NE(text.find(model_title(model)), std::string::npos) << text;
+    const auto json = nlohmann::json::parse(render_roofline_json(report));
+    EXPECT_EQ(json["model"], model_name(model));
+    each_number(json, [](double number) { EXPECT_TRUE(std::isfinite(number)); });
+    for (const std::string& form : {text, render_roofline_svg(report), render_roofline_csv(report)}) {
+      EXPECT_EQ(form.find("nan"), std::string::npos) << model_name(model) << "\n" << form;
+      EXPECT_EQ(form.find("inf "), std::string::npos) << model_name(model);
+    }
+    for (const auto& loop : json["loops"]) {
+      EXPECT_NE(text.find(loop["function"].get<std::string>()), std::string::npos) << "text and JSON agree";
+    }
+  }
+}
+
+TEST_F(RooflineReportTest, TextAndJsonAgree) {
+  for (const RooflineModel model : {RooflineModel::carm, RooflineModel::orm, RooflineModel::irm}) {
+    const RooflineReport report = three(model);
+    const std::string text = render_roofline_text(report, {120, Charset::ascii, false});
+    for (const auto& loop : nlohmann::json::parse(render_roofline_json(report))["loops"]) {
+      const auto& place = loop[model_name(model)];
+      const double rate = place["points"][0]["y"]["value"].get<double>();
+      EXPECT_NE(text.find(rate_in_words(rate, "flop/s")), std::string::npos) << rate;
+      const double intensity = place["points"].back()["x"]["value"].get<double>();
+      EXPECT_NE(text.find(intensity_in_words(intensity)), std::string::npos) << intensity;
+      for (const auto& roof : place["roofs"]) {
+        EXPECT_NE(text.find(roof["name"].get<std::string>()), std::string::npos);
+      }
+    }
   }
 }
 
@@ -77,13 +134,14 @@ TEST_F(RooflineReportTest, AnEarlierProfileIsComparedWith) {
   compared.against = &before;
   EXPECT_EQ(former(compared, compared.roofline.loops[0]), nullptr) << "another loop";
   ASSERT_NE(former(compared, compared.roofline.loops[1]), nullptr);
-  const std::string text = render_roofline_text(compared, {120, Charset::ascii, false});
+  const std::string text = render_roofline_text(compared, {300, Charset::ascii, false});
   EXPECT_NE(text.find("It is 2.00 times as fast as before, 2.92 Gflop/s."), std::string::npos) << text;
   const auto json = nlohmann::json::parse(render_roofline_json(compared));
   EXPECT_TRUE(json["loops"][0]["before"].is_null());
   EXPECT_EQ(json["loops"][1]["before"]["id"], 2);
   EXPECT_NE(render_roofline_svg(compared).find("<title>before</title>"), std::string::npos);
-  EXPECT_NE(change_in_words(before.loops[0], before.loops[0]).find("as fast as before"), std::string::npos);
+  EXPECT_NE(change_in_words(before.loops[0], before.loops[0], RooflineModel::carm).find("as fast as before"),
+            std::string::npos);
 }
 
 TEST_F(RooflineReportTest, CsvHasARowForEachLoop) {
@@ -92,10 +150,10 @@ TEST_F(RooflineReportTest, CsvHasARowForEachLoop) {
   EXPECT_NE(csv.find("intensity.value,intensity.low"), std::string::npos);
 }
 
-/// Coordinates x1 y1 x2 y2 of all dark slanted lines.
+/// Coordinates x1 y1 x2 y2 of all slanted lines that are drawn strong.
 std::vector<std::array<double, 4>> slanted_lines(const std::string& svg) {
   static const std::regex line(
-      R"re(<line x1="([0-9.-]+)" y1="([0-9.-]+)" x2="([0-9.-]+)" y2="([0-9.-]+)" stroke="#1d2229")re");
+      R"re(<line x1="([0-9.-]+)" y1="([0-9.-]+)" x2="([0-9.-]+)" y2="([0-9.-]+)" stroke="#1d2229" stroke-width="2.0"/>)re");
   std::vector<std::array<double, 4>> found;
   for (std::sregex_iterator it(svg.begin(), svg.end(), line), end; it != end; ++it) {
     const std::array<double, 4> at = {std::stod((*it)[1]), std::stod((*it)[2]), std::stod((*it)[3]),
@@ -107,40 +165,104 @@ std::vector<std::array<double, 4>> slanted_lines(const std::string& svg) {
   return found;
 }
 
-TEST_F(RooflineReportTest, BandwidthRoofsAreParallelInThePicture) {
-  const std::string svg = render_roofline_svg(three());
-  EXPECT_EQ(svg.find("./solver <big>"), std::string::npos) << "names are escaped";
-  const auto lines = slanted_lines(svg);
-  ASSERT_EQ(lines.size(), 4U);
-  const auto slope = [](const auto& at) { return (at[1] - at[3]) / (at[2] - at[0]); };
-  for (const auto& line : lines) {
-    EXPECT_NEAR(slope(line) / slope(lines[0]), 1, 0.01);
+TEST_F(RooflineReportTest, BandwidthRoofsHaveSlopeOne) {
+  for (const RooflineModel model : {RooflineModel::carm, RooflineModel::hierarchical, RooflineModel::irm}) {
+    const RooflineReport report = three(model);
+    const std::string svg = render_roofline_svg(report);
+    EXPECT_EQ(svg.find("./solver <big>"), std::string::npos) << "names are escaped";
+    const PictureAxes axes = picture_of(report, 30).axes;
+    const auto lines = slanted_lines(svg);
+    ASSERT_EQ(lines.size(), 4U);
+    // Decades for each unit of the page, by the drawn axes.
+    static const std::regex vertical(
+        R"re(<line x1="104.0" y1="([0-9.]+)" x2="104.0" y2="([0-9.]+)" stroke="#4a515b"/>)re");
+    static const std::regex horizontal(
+        R"re(<line x1="([0-9.]+)" y1="444.0" x2="([0-9.]+)" y2="444.0" stroke="#4a515b"/>)re");
+    std::smatch height, width;
+    ASSERT_TRUE(std::regex_search(svg, height, vertical) && std::regex_search(svg, width, horizontal));
+    const double x_decades = (axes.x_high - axes.x_low) / (std::stod(width[2]) - std::stod(width[1]));
+    const double y_decades = (axes.y_high - axes.y_low) / std::abs(std::stod(height[2]) - std::stod(height[1]));
+    for (const auto& line : lines) {
+      EXPECT_NEAR((line[1] - line[3]) * y_decades / ((line[2] - line[0]) * x_decades), 1, 1e-6);
+    }
   }
 }
 
-/// Places x y of all upright texts of that size.
-std::vector<std::pair<double, double>> bold_numbers(const std::string& svg) {
+/// The box of each text of a picture.
+std::vector<std::pair<LabelBox, std::string>> texts(const std::string& svg) {
   static const std::regex text(
-      R"re(<text x="([0-9.-]+)" y="([0-9.-]+)" font-size="14.0"[^>]*font-weight="600">[0-9]+<)re");
-  std::vector<std::pair<double, double>> found;
+      R"re(<text x="([0-9.-]+)" y="([0-9.-]+)" font-size="([0-9.]+)" fill="[^"]*" text-anchor="([a-z]+)"([^>]*)>([^<]*)<)re");
+  static const std::regex turned(R"re(rotate\((-?[0-9.]+) )re");
+  std::vector<std::pair<LabelBox, std::string>> found;
   for (std::sregex_iterator it(svg.begin(), svg.end(), text), end; it != end; ++it) {
-    found.emplace_back(std::stod((*it)[1]), std::stod((*it)[2]));
+    LabelBox box{std::stod((*it)[1]), std::stod((*it)[2]), 0, std::stod((*it)[3]), 0};
+    // A smaller estimate than the one that places them, since the page's coordinates are rounded.
+    box.size *= 0.95;
+    box.width = 0.5 * box.size * static_cast<double>(display_width((*it)[6].str()));
+    const std::string anchor = (*it)[4], more = (*it)[5];
+    box.x -= anchor == "end" ? box.width : anchor == "middle" ? box.width / 2 : 0;
+    if (std::smatch angle; std::regex_search(more, angle, turned)) {
+      box.degrees = -std::stod(angle[1]);
+    }
+    found.emplace_back(box, (*it)[6]);
   }
   return found;
 }
 
-TEST_F(RooflineReportTest, NumbersOfThirtyLoopsDoNotOverlap) {
-  std::vector<attribution::LoopRow> loops;
-  for (std::uint32_t i = 0; i < 30; ++i) {
-    loops.push_back(roofline_loop(i + 1, 2, 24 + i % 3, 70e9 / 24, 0.3));
+TEST_F(RooflineReportTest, NoLabelsOverlapWithThirtyLoops) {
+  for (const RooflineModel model : {RooflineModel::carm, RooflineModel::orm, RooflineModel::irm}) {
+    model_ = model;
+    std::vector<attribution::LoopRow> loops;
+    for (std::uint32_t i = 0; i < 30; ++i) {
+      loops.push_back(roofline_loop(i + 1, 2, 24 + i % 3, (40 + i) * 1e9 / 24, 0.3));
+    }
+    RooflineReport shown = report(loops);
+    shown.chosen = true;
+    const auto labels = texts(render_roofline_svg(shown));
+    std::size_t numbers = 0;
+    for (std::size_t i = 0; i < labels.size(); ++i) {
+      numbers += std::regex_match(labels[i].second, std::regex("[0-9]+( [A-Za-z0-9]+)?")) ? 1 : 0;
+      for (std::size_t k = 0; k < i; ++k) {
+        EXPECT_FALSE(overlap(labels[i].first, labels[k].first))
+            << model_name(model) << ": " << labels[i].second << " over " << labels[k].second;
+      }
+    }
+    EXPECT_GE(numbers, 30U) << "each loop has its number";
   }
-  const auto numbers = bold_numbers(render_roofline_svg(report(loops)));
-  ASSERT_EQ(numbers.size(), 30U);
-  for (std::size_t i = 0; i < numbers.size(); ++i) {
-    for (std::size_t k = 0; k < i; ++k) {
-      EXPECT_FALSE(std::abs(numbers[i].first - numbers[k].first) < 19 &&
-                   std::abs(numbers[i].second - numbers[k].second) < 14)
-          << i << " " << k;
+}
+
+TEST_F(RooflineReportTest, LabelsAreLegibleAtEightyMillimetres) {
+  const std::string svg = render_roofline_svg(three());
+  std::smatch width;
+  ASSERT_TRUE(std::regex_search(svg, width, std::regex(R"re(<svg [^>]*width="([0-9]+)")re")));
+  const double points_per_unit = 80 / 25.4 * 72 / std::stod(width[1]);
+  for (const auto& [box, words] : texts(svg)) {
+    EXPECT_GE(box.size / 0.95 * points_per_unit, 5.6) << words;
+  }
+  static const std::regex paint("(fill|stroke)=\"#([0-9a-f]{6})\"");
+  for (std::sregex_iterator it(svg.begin(), svg.end(), paint), end; it != end; ++it) {
+    const auto color = std::stoul((*it)[2], nullptr, 16);
+    const unsigned red = color >> 16, green = color >> 8 & 255, blue = color & 255;
+    EXPECT_LT(std::max({red, green, blue}) - std::min({red, green, blue}), 48) << "it is nearly grey already";
+  }
+}
+
+TEST_F(RooflineReportTest, LoopsThatCannotBePlacedBreakNoFormat) {
+  attribution::LoopRow one_sample = roofline_loop(1, 2, 24, 1e9);
+  one_sample.rates.iterations = {std::nullopt, std::nullopt, "too few samples"};
+  for (const RooflineModel model : attribution::all_roofline_models) {
+    model_ = model;
+    for (const attribution::LoopRow& loop : {one_sample, roofline_loop(2, 0, 24, 1e9), roofline_loop(3, 2, 0, 1e9)}) {
+      const RooflineReport shown = report({loop});
+      if (!shown.roofline.loops.empty()) {
+        continue;
+      }
+      ASSERT_EQ(shown.roofline.unplaced.size(), 1U);
+      const std::string& why = shown.roofline.unplaced[0].why;
+      EXPECT_EQ(why.find('\n'), std::string::npos);
+      EXPECT_NE(render_roofline_svg(shown).find("No loop has a place"), std::string::npos);
+      EXPECT_FALSE(render_roofline_text(shown, {80, Charset::ascii, false}).empty());
+      EXPECT_TRUE(nlohmann::json::parse(render_roofline_json(shown))["loops"].empty());
     }
   }
 }
@@ -151,6 +273,18 @@ TEST(RooflineOptions, AreReadAndRefused) {
   EXPECT_EQ(parsed->request->model, RooflineModel::irm);
   EXPECT_EQ(parsed->request->loop, 7U);
   EXPECT_EQ(parsed->request->input, "run.db");
+  const auto more = parse_roofline({"--ops", "int", "--by", "thread", "--threads", "8"});
+  ASSERT_TRUE(more && more->request);
+  EXPECT_EQ(more->request->roofs.ops, attribution::CountedOperations::integer);
+  EXPECT_TRUE(more->request->roofs.by_thread);
+  EXPECT_EQ(more->request->roofs.threads, 8U);
+  const auto ceilings = parse_roofline({"--model", "orm", "--imbalance", "last"});
+  ASSERT_TRUE(ceilings && ceilings->request);
+  EXPECT_EQ(ceilings->request->roofs.imbalance, models::roofline::ImbalanceOrder::last);
+  EXPECT_FALSE(parse_roofline({"--imbalance", "last"})) << "only of one model";
+  EXPECT_FALSE(parse_roofline({"--threads", "0"}));
+  EXPECT_FALSE(parse_roofline({"--threads", "many"}));
+  EXPECT_FALSE(parse_roofline({"--ops", "fp16"}));
   EXPECT_FALSE(parse_roofline({"--loop", "-1"}));
   EXPECT_FALSE(parse_roofline({"--model", "top-down"}));
   EXPECT_FALSE(parse_roofline({"-i", "a.db", "b.db"}));

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// Places of loops that gather in the sparse cache-aware model.
+#include <algorithm>
+#include <utility>
+
+#include "attribution/roofline/place.h"
+
+namespace crosstalk::attribution {
+namespace {
+
+using models::Level;
+using models::roofline::Estimate;
+using models::roofline::Intersection;
+using models::roofline::Roof;
+
+/// The nearest level that holds what the loop streams: more than half of the streamed bytes come from there.
+std::optional<Level> level_of_streams(const LoopWork& work) {
+  const auto& body = work.figures().body;
+  const double streamed = body ? body->access_bytes + body->gathered_bytes - body->indirect_bytes : 0;
+  for (const Level level : {Level::memory, Level::l3, Level::l2}) {
+    const auto& bytes = work.point.bytes(level);
+    if (!bytes) {
+      return std::nullopt;
+    }
+    if (bytes->value() > streamed / 2) {
+      return level;
+    }
+  }
+  return Level::l1d;
+}
+
+std::optional<SparseBandPlace> band_of(const LoopWork& work, const models::Machine& machine, const Estimate& rate) {
+  const auto level = level_of_streams(work);
+  const auto band = level ? models::roofline::sparse_band(machine, *level, work.threads)
+                          : Result<models::roofline::Band>(fail(ErrorCode::not_found, "its level is not known"));
+  auto verdict = band ? models::roofline::judge_band(*band, rate) : tl::unexpected<Error>(band.error());
+  return verdict ? std::optional(SparseBandPlace{*band, *std::move(verdict)}) : std::nullopt;
+}
+
+/// The verdict among the roofs on the vertical at an intensity.
+Result<models::roofline::Verdict> judged(const std::vector<Roof>& roofs, const Roof& compute, const Estimate& intensity,
+                                         const Estimate& rate) {
+  const auto near = ridge(roofs.front(), compute), far = ridge(roofs.back(), compute);
+  if (!near || !far) {
+    return tl::unexpected<Error>((near ? far : near).error());
+  }
+  std::vector<Intersection> found;
+  for (const Roof& roof : roofs) {
+    const auto height = models::roofline::attainable(roof, compute, intensity);
+    if (!height) {
+      return tl::unexpected<Error>(height.error());
+    }
+    if (height->value() < compute.height.value()) {
+      found.push_back({roof.name, *height, roof.level, {}, roof.kind});
+    }
+  }
+  if (found.size() < roofs.size()) {
+    found.push_back({compute.name, compute.height, {}, {}, compute.kind});
+  }
+  auto verdict = verdict_among(models::roofline::region_between(intensity, *near, *far), std::move(found), rate);
+  models::roofline::advise_by_region(verdict);
+  return verdict;
+}
+
+}  // namespace
+
+Result<RooflinePlace> sparse_place(const LoopWork& work, const models::Machine& machine) {
+  const auto& body = work.figures().body;
+  if (!body || !(body->indirect_elements > 0)) {
+    return fail(ErrorCode::not_found, body ? "it loads nothing from an address that it loaded, so it is not sparse"
+                                           : "it has loops inside it, or its code is not known");
+  }
+  const auto rate = rate_of(work);
+  const auto intensity = models::roofline::intensity(work.point);
+  auto compute = compute_roof_of(work, machine);
+  const std::vector<Roof> roofs = models::roofline::sparse_roofs(machine, work.threads);
+  if (!rate || !intensity || !compute || roofs.empty()) {
+    return !rate        ? tl::unexpected<Error>(rate.error())
+           : !intensity ? tl::unexpected<Error>(intensity.error())
+           : !compute   ? tl::unexpected<Error>(compute.error())
+                        : fail(ErrorCode::not_found,
+                               "the sparse roofs are not in the calibration; crosstalk calibrate adds them");
+  }
+  auto verdict = intensity->low() > 0 ? judged(roofs, *compute, *intensity, *rate)
+                                      : fail(ErrorCode::not_found, "its intensity may be 0");
+  if (!verdict) {
+    return tl::unexpected<Error>(verdict.error());
+  }
+  RooflinePlace place;
+  place.points = {{std::nullopt, *intensity, *rate}};
+  place.roofs = roofs;
+  place.roofs.push_back(*std::move(compute));
+  place.machine = models::roofline::requested_roofs(machine, work.accesses, work.threads);
+  place.verdict = *std::move(verdict);
+  place.band = band_of(work, machine, *rate);
+  if (place.band) {
+    const auto& advice = place.band->verdict.advice;
+    place.verdict.advice.insert(place.verdict.advice.begin(), advice.begin(), advice.end());
+  }
+  return place;
+}
+
+}  // namespace crosstalk::attribution
