@@ -237,6 +237,11 @@ class Rates {
         work ? fill_work(*loop) : fill_iterations(*loop);
       }
     }
+    for (LoopRow& loop : loops_) {
+      if (!loop.rates.iterations.per_s) {
+        fill_by_lookaheads(loop);
+      }
+    }
   }
 
  private:
@@ -256,7 +261,9 @@ class Rates {
   [[nodiscard]] Rate iterations_by_counter(LoopRow& loop, const LoopTrail& trail);
   [[nodiscard]] Rate iterations_by_trips(LoopRow& loop, const LoopTrail& trail);
   [[nodiscard]] Rate iterations_by_calls(LoopRow& loop);
+  [[nodiscard]] Rate iterations_by_lookaheads(LoopRow& loop);
   void fill_work(LoopRow& loop);
+  void fill_by_lookaheads(LoopRow& loop);
   [[nodiscard]] Rate work_rate(const LoopRow& loop, const symbolizer::IterationWork& work, std::size_t kind) const;
   [[nodiscard]] Rate lookahead_rate(const LoopRow& loop, std::size_t kind, std::string by_code) const;
   [[nodiscard]] std::optional<Rate> part_inside(const LoopRow& loop, const LoopRow& inner) const;
@@ -397,6 +404,50 @@ Rate Rates::iterations_by_calls(LoopRow& loop) {
   loop.rates.steps = speed.steps;
   loop.rates.through_outer = true;
   return {per_s, Interval{std::max(0.0, per_s - half), per_s + half}, ""};
+}
+
+/// For a loop that is entered anew all the time and goes round differently often, as the rows of a sparse matrix do:
+/// the instructions that lookaheads count in an iteration of the loop around, without that loop's own, over those of
+/// one iteration of this one.
+Rate Rates::iterations_by_lookaheads(LoopRow& loop) {
+  constexpr auto kind = static_cast<std::size_t>(symbolizer::WorkKind::instructions);
+  const LoopRow* outer = around(loop);
+  const auto found = outer != nullptr ? lookaheads_.find({outer->module_file, outer->header}) : lookaheads_.end();
+  const auto code = innermost_loop(view_.code(), {loop.module_file, loop.header});
+  const auto outer_code =
+      outer != nullptr ? innermost_loop(view_.code(), {outer->module_file, outer->header}) : decltype(code)();
+  if (found == lookaheads_.end() || !outer->rates.iterations.per_s || inside_[outer->id].size() != 1 || !code ||
+      !outer_code) {
+    return unknown("");
+  }
+  const LookaheadAmount amount = lookahead_amount(found->second, kind);
+  const auto& own = code->anatomy->work(code->index).own.at(kind);
+  const auto& of_outer = outer_code->anatomy->work(outer_code->index).own.at(kind);
+  const auto part = part_inside(*outer, loop);
+  if (!amount.mean || !own || !of_outer || !part || !(*part->per_s > 0) || !(own->least > 0) ||
+      own->most - own->least > same_way * own->most) {
+    return unknown("");
+  }
+  const double inside = *amount.mean - (of_outer->least + of_outer->most) / 2;
+  const double trips = inside / ((own->least + own->most) / 2);
+  if (!(trips > 0)) {
+    return unknown("");
+  }
+  const Rate& visits = outer->rates.iterations;
+  const double speed = *visits.per_s * trips / *part->per_s;
+  const double of_amount = ((amount.ci95.high - amount.ci95.low) + (of_outer->most - of_outer->least)) / 2 / inside;
+  const double half = speed * combined(combined(half_width(*visits.ci95, *visits.per_s), of_amount),
+                                       half_width(*part->ci95, *part->per_s));
+  loop.rates.steps = outer->rates.steps;
+  loop.rates.through_outer = true;
+  return {speed, Interval{std::max(0.0, speed - half), speed + half}, ""};
+}
+
+void Rates::fill_by_lookaheads(LoopRow& loop) {
+  if (Rate rate = iterations_by_lookaheads(loop); rate.per_s) {
+    loop.rates.iterations = std::move(rate);
+    fill_work(loop);
+  }
 }
 
 void Rates::fill_iterations(LoopRow& loop) {

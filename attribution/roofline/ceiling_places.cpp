@@ -288,6 +288,8 @@ Result<RooflinePlace> runtime_place(const LoopWork& work, const models::Machine&
   place.roofs = {*bandwidth};
   place.roofs.insert(place.roofs.end(), ceilings.begin(), ceilings.end());
   place.verdict = *std::move(verdict);
+  std::copy_if(bandwidths.begin(), bandwidths.end(), std::back_inserter(place.machine),
+               [&](const Roof& roof) { return roof.level != level; });
   place.verdict.advice = runtime_advice(work, place, bandwidth->height.value() * intensity->value());
   return place;
 }

@@ -24,14 +24,8 @@ Kind kind_of(models::Width width) {
   return kinds[static_cast<std::size_t>(width)];
 }
 
-/// The kind of most of its instructions that access no memory: floating point of the widest sort, or whole numbers.
-Kind kind_of_others(const LoopWork& work) {
-  const auto& point = work.point;
-  const bool floating = point.fp_instructions && point.other_instructions &&
-                        2 * point.fp_instructions->value() > point.other_instructions->value();
-  if (!floating) {
-    return Kind::integer_add;
-  }
+/// The kind of most of its floating-point instructions.
+Kind floating_kind(const LoopWork& work) {
   std::optional<models::Width> most;
   for (const models::Width width :
        {models::Width::scalar, models::Width::sse, models::Width::avx2, models::Width::avx512}) {
@@ -40,6 +34,37 @@ Kind kind_of_others(const LoopWork& work) {
     }
   }
   return kind_of(*most);
+}
+
+/// N: of instructions that access no memory, and the kind of most of them, whose entries fill the re-order buffer.
+struct Others {
+  Kind kind = Kind::integer_add;
+  Estimate per_cycle;
+};
+
+/// Floating-point instructions and others have units of their own, so either sort may bound the mix.
+Result<Others> others_of(const LoopWork& work, const models::Machine& machine) {
+  const auto rate = [&](Kind kind) {
+    const models::KindLimits* const limits = machine.limits_of(kind);
+    return models::roofline::estimate_of_figure(limits != nullptr ? &limits->per_cycle : nullptr, least_spread);
+  };
+  const auto& point = work.point;
+  const double all = point.other_instructions ? point.other_instructions->value() : 0;
+  // One that computes on memory is a memory instruction, so the floating-point ones may be more than the others.
+  const double floating = point.fp_instructions && all > 0 ? std::min(1.0, point.fp_instructions->value() / all) : 0;
+  const auto whole = rate(Kind::integer_add);
+  if (floating <= 0 || !whole) {
+    return whole ? Result<Others>(Others{Kind::integer_add, *whole}) : tl::unexpected<Error>(whole.error());
+  }
+  const Kind kind = floating_kind(work);
+  const auto units = rate(kind);
+  const auto by_units = units ? scaled(*units, 1 / floating) : units;
+  const auto by_whole = floating < 1 ? scaled(*whole, 1 / (1 - floating)) : by_units;
+  if (!by_units || !by_whole) {
+    return tl::unexpected<Error>((by_units ? by_whole : by_units).error());
+  }
+  const Estimate mixed = least(*by_units, *by_whole);
+  return Others{floating >= 0.5 ? kind : Kind::integer_add, floating < 1 ? on_basis(mixed, Basis::modelled) : mixed};
 }
 
 struct Group {
@@ -80,15 +105,38 @@ Estimate rate_at(const std::vector<Group>& groups, double fillers) {
   return between ? on_basis(*between, Basis::modelled) : fewer.rate;
 }
 
+/// Where retirement bounds the groups, their rate does not tell what the re-order buffer allows: there it is by
+/// Little's law and the level's latency, from the measured rate up to M.
+Estimate without_retirement(const Group& group, const Estimate& most, const models::Machine& machine, Level level) {
+  constexpr double near = 0.85;
+  const models::KindLimits* const nop = machine.limits_of(Kind::nop);
+  const models::Figure* const latency = machine.latency_of(level);
+  const auto hz = models::roofline::core_hz(machine, 1);
+  if (nop == nullptr || !nop->per_cycle.value || !nop->buffer.value || latency == nullptr || !latency->value || !hz ||
+      group.rate.value() <
+          near * *nop->per_cycle.value * block_memory_instructions / (block_memory_instructions + group.fillers)) {
+    return group.rate;
+  }
+  const auto held = models::roofline::in_flight(*nop->buffer.value, group.fillers / block_memory_instructions,
+                                                block_memory_instructions);
+  const auto rate =
+      held ? models::roofline::memory_rate(*held, *latency->value * hz->value()) : tl::unexpected<Error>(held.error());
+  const auto by_latency = rate ? Estimate::exact(*rate, Basis::modelled) : tl::unexpected<Error>(rate.error());
+  return by_latency ? least(most, greatest(group.rate, *by_latency)) : group.rate;
+}
+
 /// M of a level, and m at its ridge: the rate of the groups that fill the buffer as the loop's instructions do (eq. 6).
 std::optional<Hill> hill_of(const models::Machine& machine, Level level, models::Width widest, const Estimate& other,
                             double buffer_of_loop) {
-  const std::vector<Group> groups = groups_of(machine, level, widest);
+  std::vector<Group> groups = groups_of(machine, level, widest);
   const models::KindLimits* const nop = machine.limits_of(Kind::nop);
   if (groups.empty() || groups.front().fillers > 0 || nop == nullptr) {
     return std::nullopt;
   }
   const Estimate most = groups.front().rate;
+  for (Group& group : groups) {
+    group.rate = without_retirement(group, most, machine, level);
+  }
   const double ridge = other.value() / most.value();
   const auto held = models::roofline::in_flight(buffer_of_loop, ridge, block_memory_instructions);
   const double buffer_of_groups = nop->buffer.value.value_or(buffer_of_loop);
@@ -99,39 +147,50 @@ std::optional<Hill> hill_of(const models::Machine& machine, Level level, models:
 }
 
 /// The horizontals: retirement, and the most that its other instructions reach.
-std::vector<Roof> horizontals(const models::roofline::Mansard& mansard, const Estimate& other, Kind kind) {
+std::vector<Roof> horizontals(const models::roofline::Mansard& mansard, const Estimate& other) {
   std::vector<Roof> roofs = mansard.retirement_roofs();
-  static constexpr std::array<const char*, 6> words = {"nop",    "integer additions", "scalar FP",
-                                                       "SSE FP", "AVX2 FP",           "AVX-512 FP"};
-  roofs.push_back(
-      {.name = words[static_cast<std::size_t>(kind)], .kind = models::roofline::RoofKind::retirement, .height = other});
+  for (std::size_t i = 0; i + 1 < roofs.size(); ++i) {
+    roofs[i].ceiling = models::roofline::Ceiling::ilp;
+  }
+  roofs.push_back({.name = "its other instructions",
+                   .kind = models::roofline::RoofKind::retirement,
+                   .ceiling = models::roofline::Ceiling::mix,
+                   .height = other});
   return roofs;
+}
+
+/// D_M: a whole number, which the measured rate comes near.
+double retirement_width(double measured) {
+  constexpr double near = 0.06;
+  const double whole = std::round(measured);
+  return std::abs(measured - whole) <= near * whole ? whole : measured;
 }
 
 Result<RooflinePlace> placed(const LoopWork& work, const models::Machine& machine, const Estimate& intensity,
                              const Estimate& ipc) {
-  const Kind kind = kind_of_others(work);
-  const models::KindLimits* const limits = machine.limits_of(kind);
+  const auto others = others_of(work, machine);
   const models::KindLimits* const nop = machine.limits_of(Kind::nop);
-  const auto other =
-      models::roofline::estimate_of_figure(limits != nullptr ? &limits->per_cycle : nullptr, least_spread);
   const auto retired = models::roofline::estimate_of_figure(nop != nullptr ? &nop->per_cycle : nullptr, 0);
-  if (!other || !retired) {
+  if (!others || !retired) {
     return fail(ErrorCode::not_found,
                 "the limits of the re-order buffer are not in the calibration; crosstalk "
                 "calibrate adds them");
   }
-  const double buffer = limits->buffer.value.value_or(nop->buffer.value.value_or(0));
+  const Estimate& other = others->per_cycle;
+  const models::KindLimits* const limits = machine.limits_of(others->kind);
+  const double buffer =
+      limits != nullptr && limits->buffer.value ? *limits->buffer.value : nop->buffer.value.value_or(0);
+  const double width = std::max(retirement_width(retired->value()), std::min(other.value(), retired->value()));
   std::vector<Hill> hills;
   for (const Level level : {Level::l1d, Level::l2, Level::l3, Level::memory}) {
     const auto hill = buffer > 0
-                          ? hill_of(machine, level, work.accesses.width.value_or(models::Width::avx512), *other, buffer)
+                          ? hill_of(machine, level, work.accesses.width.value_or(models::Width::avx512), other, buffer)
                           : std::nullopt;
     if (hill) {
       hills.push_back(*hill);
     }
   }
-  auto mansard = models::roofline::Mansard::of(std::move(hills), *other, std::max(retired->value(), other->value()));
+  auto mansard = models::roofline::Mansard::of(std::move(hills), other, width);
   const bool scalar = work.figures().packed.value_or(0) < 0.5;
   auto verdict = mansard ? mansard->judge({intensity, ipc, scalar}) : tl::unexpected<Error>(mansard.error());
   if (!verdict) {
@@ -139,7 +198,7 @@ Result<RooflinePlace> placed(const LoopWork& work, const models::Machine& machin
   }
   RooflinePlace place;
   place.points = {{std::nullopt, intensity, ipc}};
-  place.roofs = horizontals(*mansard, *other, kind);
+  place.roofs = horizontals(*mansard, other);
   place.verdict = *std::move(verdict);
   place.hills = *std::move(mansard);
   return place;

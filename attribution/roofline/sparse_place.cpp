@@ -37,6 +37,18 @@ std::optional<SparseBandPlace> band_of(const LoopWork& work, const models::Machi
   return verdict ? std::optional(SparseBandPlace{*band, *std::move(verdict)}) : std::nullopt;
 }
 
+/// The roofs without those that others nearly equal: caches that serve the kernel equally fast are one roof.
+std::vector<Roof> distinct(const std::vector<Roof>& roofs) {
+  constexpr double alike = 0.04;
+  std::vector<Roof> kept;
+  for (const Roof& roof : roofs) {
+    if (kept.empty() || roof.height.value() < (1 - alike) * kept.back().height.value()) {
+      kept.push_back(roof);
+    }
+  }
+  return kept;
+}
+
 /// The verdict among the roofs on the vertical at an intensity.
 Result<models::roofline::Verdict> judged(const std::vector<Roof>& roofs, const Roof& compute, const Estimate& intensity,
                                          const Estimate& rate) {
@@ -73,7 +85,7 @@ Result<RooflinePlace> sparse_place(const LoopWork& work, const models::Machine& 
   const auto rate = rate_of(work);
   const auto intensity = models::roofline::intensity(work.point);
   auto compute = compute_roof_of(work, machine);
-  const std::vector<Roof> roofs = models::roofline::sparse_roofs(machine, work.threads);
+  const std::vector<Roof> roofs = distinct(models::roofline::sparse_roofs(machine, work.threads));
   if (!rate || !intensity || !compute || roofs.empty()) {
     return !rate        ? tl::unexpected<Error>(rate.error())
            : !intensity ? tl::unexpected<Error>(intensity.error())

@@ -54,6 +54,26 @@ bool overlap(const LabelBox& a, const LabelBox& b) {
   return true;
 }
 
+bool crosses(const LabelBox& box, double x1, double y1, double x2, double y2) {
+  const Corners corners = corners_of(box);
+  const Corners line = {Point{x1, y1}, Point{x2, y2}, Point{x2, y2}, Point{x1, y1}};
+  const double angle = box.degrees * M_PI / 180;
+  const std::array<Point, 3> axes = {Point{std::cos(angle), -std::sin(angle)}, Point{std::sin(angle), std::cos(angle)},
+                                     Point{y2 - y1, x1 - x2}};
+  return std::none_of(axes.begin(), axes.end(), [&](const Point& axis) { return separated(corners, line, axis); });
+}
+
+bool LabelPlaces::is_free(double x1, double y1, double x2, double y2) const {
+  return std::none_of(taken_.begin(), taken_.end(),
+                      [&](const LabelBox& other) { return crosses(other, x1, y1, x2, y2); });
+}
+
+bool LabelPlaces::is_clear(const LabelBox& box) const {
+  return is_free(box) && std::none_of(lines_.begin(), lines_.end(), [&](const Line& line) {
+           return crosses(box, line.x1, line.y1, line.x2, line.y2);
+         });
+}
+
 bool LabelPlaces::is_free(const LabelBox& box) const {
   const Corners corners = corners_of(box);
   const bool inside = std::all_of(corners.begin(), corners.end(), [&](const Point& p) {

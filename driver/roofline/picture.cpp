@@ -43,6 +43,9 @@ class Extent {
       y_low_ = std::min(y_low_, y), y_high_ = std::max(y_high_, y);
     }
   }
+  /// At most a decade below what is shown already.
+  void include_below(double y) { include_y(std::max(y, y_low_ / 10)); }
+  [[nodiscard]] double least_x() const { return x_low_; }
   [[nodiscard]] PictureAxes axes(bool linear) const {
     PictureAxes axes;
     axes.x_low = std::log10(x_low_) - room, axes.x_high = std::log10(x_high_) + room;
@@ -87,6 +90,7 @@ class Drawing {
         extent_.include_y(roof.height.value());
       }
     }
+    include_lowest();
     if (first_.hills) {
       include_hills();
     }
@@ -134,6 +138,14 @@ class Drawing {
       extent_.include_y(place.band->band.best.value());
     }
   }
+  /// The lowest slanted roof to the left of the points, where its label has room.
+  void include_lowest() {
+    double slowest = INFINITY;
+    for (const Roof& roof : first_.roofs) {
+      slowest = roof.kind == RoofKind::bandwidth ? std::min(slowest, roof.height.value()) : slowest;
+    }
+    extent_.include_below(slowest * extent_.least_x());
+  }
   void include_hills() {
     extent_.include(first_.hills->near_ridge().value(), 1);
     extent_.include(2 * first_.hills->far_ridge().value(), 1);
@@ -152,7 +164,9 @@ class Drawing {
     curve.weight = weight;
     curve.name = roof.name;
     curve.height = roof.height.value();
-    curve.value = roof_in_words(roof, report_.roofline.options.ops) + spread_of(roof.height);
+    if (!roof.name.ends_with("RS")) {
+      curve.value = roof_in_words(roof, report_.roofline.options.ops) + spread_of(roof.height);
+    }
     curve.begin = axes.least_x(), curve.end = axes.greatest_x();
     const double steepest = highest(first_.roofs, RoofKind::bandwidth);
     if (roof.kind == RoofKind::bandwidth) {
@@ -172,8 +186,7 @@ class Drawing {
       PictureCurve curve;
       curve.shape = Shape::hill;
       curve.name = models::roofline::level_in_words(hill.level);
-      curve.value = fmt::format("{:.2g} to {:.2g} memory instructions a cycle", hill.memory_at_ridge.value(),
-                                hill.memory_most.value());
+      curve.value = fmt::format("({:.2g} to {:.2g})", hill.memory_at_ridge.value(), hill.memory_most.value());
       curve.begin = picture.axes.least_x(), curve.end = picture.axes.greatest_x();
       for (std::size_t i = 0; i <= hill_steps; ++i) {
         const double part = static_cast<double>(i) / hill_steps;

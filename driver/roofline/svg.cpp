@@ -29,18 +29,23 @@ using Weight = PictureCurve::Weight;
 // 80 mm wide the page is shrunk to half of its size: 16 units, 12 points, are 6 points then.
 constexpr double page_width = 600, left = 104, right = 588, top = 84, bottom = 444;
 constexpr std::size_t most_points = 30, most_in_legend = 10;
+constexpr std::size_t most_with_levels = 6;  // points that are labelled with their level
 constexpr double label_size = 16, small_size = 15;
 const Font small{small_size, false, "#3c434d"};
 const Font axis_font{small_size, false, "#3c434d", Anchor::end};
 const Font axis_middle{small_size, false, "#3c434d", Anchor::middle};
 const Font number_font{label_size, true, "#1d2229", Anchor::middle};
+const Font apart_font{label_size, true, "#1d2229", Anchor::middle, true};  // a number outside of its circle
 
 Stroke stroke_of(Weight weight) {
   return weight == Weight::roof      ? Stroke{"#1d2229", 2, ""}
          : weight == Weight::ceiling ? Stroke{"#4a515b", 1.5, "7 4"}
                                      : Stroke{"#9aa2ad", 1, "2 4"};
 }
-Font font_of(Weight weight) { return {label_size, false, weight == Weight::other ? "#6b7480" : "#1d2229"}; }
+Font font_of(Weight weight) {
+  return {label_size, false, weight == Weight::other ? "#6b7480" : "#1d2229", Anchor::start, true};
+}
+constexpr double gap = 8;  // between two labels on one line
 
 class Plot {
  public:
@@ -129,22 +134,53 @@ class Plot {
     const auto from = curve.at(curve.begin), to = curve.at(curve.end);
     if (from && to) {
       canvas_.line(x(curve.begin), y(*from), x(curve.end), y(*to), stroke_of(curve.weight));
+      if (curve.weight != Weight::other) {
+        places_.add_line(x(curve.begin), y(*from), x(curve.end), y(*to));
+      }
     }
   }
 
+  /// Writes name and value where no line crosses them, else the name, else beside the curve, else where only texts are
+  /// in the way.
   void label(const PictureCurve& curve) {
-    const std::string words = curve.name + " " + curve.value;
-    const std::string& less = curve.name;
-    if (!label_as(curve, words)) {
-      label_as(curve, less);
+    const bool hill = curve.shape == Shape::hill;
+    const std::string words = curve.name + (curve.value.empty() || hill ? "" : " " + curve.value);
+    const bool other = curve.weight == Weight::other;
+    if (label_as(curve, words, true) || (!other && label_beside(curve, words)) || label_as(curve, curve.name, true)) {
+      return;
     }
+    if (!other && !label_as(curve, words, false)) {
+      label_as(curve, curve.name, false);
+    }
+  }
+
+  /// Writes the words to the right of the curve, with a line to it; false: there is no place.
+  bool label_beside(const PictureCurve& curve, const std::string& words) {
+    const double width = label_width(static_cast<std::size_t>(display_width(words)), label_size) + gap;
+    for (double part = 0.08; part < 0.95; part += 0.06) {
+      const double value = std::pow(10, std::log10(curve.begin) + part * std::log10(curve.end / curve.begin));
+      const auto height = curve.at(value);
+      for (double away = 24; height && away < 160; away += 17) {
+        const double from_x = x(value), from_y = clamped_y(*height);
+        const LabelBox box{from_x + away, from_y + 0.3 * label_size, width, label_size, 0};
+        if (places_.is_clear(box) && places_.is_free(from_x, from_y, box.x - 3, from_y)) {
+          places_.take(box);
+          places_.add_line(from_x, from_y, box.x - 3, from_y);
+          canvas_.line(from_x, from_y, box.x - 3, from_y, Stroke{"#6b7480", 0.8, ""});
+          canvas_.circle(from_x, from_y, 2, "#1d2229");
+          canvas_.text(box.x, box.y, words, font_of(curve.weight));
+          return true;
+        }
+      }
+    }
+    return false;
   }
 
   /// Writes the words at the first free place along the curve; false: there is none.
-  bool label_as(const PictureCurve& curve, const std::string& words) {
-    const double width = label_width(static_cast<std::size_t>(display_width(words)), label_size);
+  bool label_as(const PictureCurve& curve, const std::string& words, bool clear) {
+    const double width = label_width(static_cast<std::size_t>(display_width(words)), label_size) + gap;
     for (const LabelBox& box : curve.shape == Shape::slanted ? along_slope(curve, width) : along_level(curve, width)) {
-      if (places_.is_free(box)) {
+      if (clear ? places_.is_clear(box) : places_.is_free(box)) {
         places_.take(box);
         canvas_.text_along(box.x, box.y, box.degrees, words, font_of(curve.weight));
         return true;
@@ -173,7 +209,7 @@ class Plot {
   [[nodiscard]] std::vector<LabelBox> along_level(const PictureCurve& curve, double width) const {
     std::vector<LabelBox> boxes;
     for (const double aside : {6.0, -6.0 - 0.8 * label_size}) {
-      for (double at = x(curve.end) - width - 4; at >= x(curve.begin); at -= 10) {
+      for (double at = x(curve.end) - width - 4; at + width >= x(curve.begin) + 24; at -= 10) {
         // A hill is not level, so the text clears the higher of its ends.
         double level = bottom;
         for (const double part : {0.0, 0.5, 1.0}) {
@@ -191,6 +227,8 @@ class Plot {
   struct Dot {
     double x, y, radius;
     std::size_t number;
+    const attribution::RooflinePoint* point;
+    std::string levels;  // of several points at one place
   };
 
   /// Reserves the places of points, so that no label covers them.
@@ -201,9 +239,22 @@ class Plot {
       const double part = std::clamp(report_.share_of(loops[i].work.own_s), 0.0, 1.0);
       const double radius = (place.points.size() > 1 ? 6 : 7) + 13 * std::sqrt(part);
       for (const auto& point : place.points) {
-        dots_.push_back({clamped_x(point.x.value()), clamped_y(point.y.value()), radius, i});
+        add_dot({clamped_x(point.x.value()), clamped_y(point.y.value()), radius, i, &point,
+                 place.points.size() > 1 && point.level && loops.size() <= most_with_levels
+                     ? models::roofline::level_in_words(*point.level)
+                     : ""});
       }
     }
+  }
+  /// Points of one loop at one place are one dot.
+  void add_dot(Dot dot) {
+    for (Dot& other : dots_) {
+      if (other.number == dot.number && std::abs(other.x - dot.x) < 3) {
+        other.levels += (dot.levels.empty() ? "" : ", ") + dot.levels;
+        return;
+      }
+    }
+    dots_.push_back(std::move(dot));
   }
 
   void draw_points() {
@@ -229,15 +280,11 @@ class Plot {
   /// The interval of a point, and a line that joins the points of one loop.
   void draw_bars(const Dot& dot) {
     const RooflinePlace& place = report_.place(report_.roofline.loops[dot.number]);
-    const auto point = std::find_if(place.points.begin(), place.points.end(),
-                                    [&](const auto& one) { return std::abs(clamped_x(one.x.value()) - dot.x) < 0.01; });
-    if (point == place.points.end()) {
-      return;
-    }
+    const auto* const point = dot.point;
     const Stroke bar{"#1d2229", 1, ""};
     canvas_.line(dot.x, clamped_y(point->y.low()), dot.x, clamped_y(point->y.high()), bar);
     canvas_.line(clamped_x(point->x.low()), dot.y, clamped_x(point->x.high()), dot.y, bar);
-    if (point == place.points.begin() && place.points.size() > 1) {
+    if (point == &place.points.front() && place.points.size() > 1) {
       std::vector<Spot> spots;
       for (const auto& one : place.points) {
         spots.emplace_back(clamped_x(one.x.value()), clamped_y(one.y.value()));
@@ -261,51 +308,47 @@ class Plot {
     canvas_.circle(clamped_x(was.x.value()), clamped_y(was.y.value()), 6, "#ffffff", "before");
   }
 
-  /// Writes the number into the circle, or near it with a line to it where another text is.
+  /// Writes the number into the circle, or near it with a line to it where another text is: at best where no curve is
+  /// in the way (care 2), else where its line crosses no text (1), else anywhere (0).
   void draw_number(const Dot& dot) {
-    const std::string words = std::to_string(dot.number + 1) + level_of(dot);
-    const double width = label_width(words.size(), label_size);
+    const std::string words = std::to_string(dot.number + 1) + (dot.levels.empty() ? "" : " " + dot.levels);
+    const double width = label_width(words.size(), label_size) + (dot.levels.empty() ? 0 : gap);
     const auto box_at = [&](double at_x, double at_y) {
       return LabelBox{at_x - width / 2, at_y + 0.3 * label_size, width, label_size, 0};
     };
-    const auto write = [&](double at_x, double at_y) {
-      places_.take(box_at(at_x, at_y));
-      canvas_.text(at_x, at_y + 0.3 * label_size, words, number_font);
-    };
     if (width <= 2.4 * dot.radius && places_.is_free(box_at(dot.x, dot.y))) {
-      write(dot.x, dot.y);
+      places_.take(box_at(dot.x, dot.y));
+      canvas_.text(dot.x, dot.y + 0.3 * label_size, words, number_font);
       return;
     }
-    for (double away = dot.radius + 10 + width / 4; away < 260; away += 11) {
-      for (int turn = 0; turn < 12; ++turn) {
-        const double angle = M_PI / 6 * turn + M_PI / 12;
-        const double at_x = dot.x + away * std::cos(angle), at_y = dot.y - away * std::sin(angle);
-        if (places_.is_free(box_at(at_x, at_y)) && clear_of_dots(at_x, at_y, width)) {
-          canvas_.line(dot.x + dot.radius * std::cos(angle), dot.y - dot.radius * std::sin(angle),
-                       dot.x + (away - 0.6 * label_size) * std::cos(angle),
-                       dot.y - (away - 0.6 * label_size) * std::sin(angle), Stroke{"#6b7480", 0.8, ""});
-          write(at_x, at_y);
-          return;
+    for (const int care : {2, 1, 0}) {
+      for (double away = dot.radius + 10 + width / 4; away < (care == 2 ? 60 : 260); away += 11) {
+        for (int turn = 0; turn < 12; ++turn) {
+          const double angle = M_PI / 6 * turn + M_PI / 12;
+          const Spot at = {dot.x + away * std::cos(angle), dot.y - away * std::sin(angle)};
+          const LabelBox box = box_at(at.first, at.second);
+          const bool is_free = care == 2 ? places_.is_clear(box) : places_.is_free(box);
+          const bool line_free = care == 0 || places_.is_free(dot.x, dot.y, at.first, at.second);
+          if (is_free && line_free && clear_of_dots(at.first, at.second, width)) {
+            write_apart(dot, angle, away, box, words);
+            return;
+          }
         }
       }
     }
+  }
+  void write_apart(const Dot& dot, double angle, double away, const LabelBox& box, const std::string& words) {
+    const double until = away - 0.6 * label_size;
+    canvas_.line(dot.x + dot.radius * std::cos(angle), dot.y - dot.radius * std::sin(angle),
+                 dot.x + until * std::cos(angle), dot.y - until * std::sin(angle), Stroke{"#6b7480", 0.8, ""});
+    places_.take(box);
+    canvas_.text(box.x + box.width / 2, box.y, words, apart_font);
   }
   [[nodiscard]] bool clear_of_dots(double at_x, double at_y, double width) const {
     return std::none_of(dots_.begin(), dots_.end(), [&](const Dot& dot) {
       return std::abs(dot.x - at_x) < dot.radius + width / 2 && std::abs(dot.y - at_y) < dot.radius + label_size / 2;
     });
   }
-  /// " L2" for a point of several of a loop.
-  [[nodiscard]] std::string level_of(const Dot& dot) const {
-    const RooflinePlace& place = report_.place(report_.roofline.loops[dot.number]);
-    for (const auto& point : place.points) {
-      if (place.points.size() > 1 && point.level && std::abs(clamped_x(point.x.value()) - dot.x) < 0.01) {
-        return std::string(" ") + models::roofline::level_in_words(*point.level);
-      }
-    }
-    return "";
-  }
-
   [[nodiscard]] double vertical_x() const {
     return clamped_x(report_.place(report_.roofline.loops.front()).points.front().x.value());
   }
@@ -320,13 +363,21 @@ class Plot {
       }
       canvas_.circle(vertical_x(), y(*height), 3, "#1d2229", curve.name);
       const std::string words = height_in_words(*height, this->words().y_unit);
-      const double width = label_width(words.size(), small_size);
-      for (const double aside : {8.0, -8.0 - width}) {
-        const LabelBox box{vertical_x() + aside, y(*height) + 16, width, small_size, 0};
-        if (places_.is_free(box)) {
-          places_.take(box);
-          canvas_.text(box.x, box.y, words, small);
-          break;
+      write_crossing(vertical_x(), y(*height), words);
+    }
+  }
+  /// Beside the vertical, where no line crosses it if there is such a place.
+  void write_crossing(double at_x, double at_y, const std::string& words) {
+    const double width = label_width(words.size(), small_size);
+    for (const bool clear : {true, false}) {
+      for (const double down : {16.0, -5.0, 26.0, 36.0}) {
+        for (const double aside : {8.0, -8.0 - width}) {
+          const LabelBox box{at_x + aside, at_y + down, width, small_size, 0};
+          if (clear ? places_.is_clear(box) : places_.is_free(box)) {
+            places_.take(box);
+            canvas_.text(box.x, box.y, words, {small_size, false, "#3c434d", Anchor::start, true});
+            return;
+          }
         }
       }
     }
@@ -347,12 +398,12 @@ double draw_legend(SvgCanvas& canvas, const RooflineReport& report, double y) {
     const RooflineLoop& loop = loops[i];
     canvas.text(16, y, fmt::format("{}  {}", i + 1, loop_place(report, loop)), {label_size, true}, 62);
     y += 20;
-    canvas.text(36, y,
-                fmt::format("{} of the time, {}, {}; gain {}", percent_text(report.share_of(loop.work.own_s)),
-                            height_in_words(report.place(loop).points.front().y.value(), unit),
-                            bound_in_words(loop, report.model()), gain_in_words(loop, report.model())),
-                small, 66);
-    y += 25;
+    y = canvas.paragraph(36, y, page_width - 48,
+                         fmt::format("{} of the time, {}, {}; gain {}", percent_text(report.share_of(loop.work.own_s)),
+                                     height_in_words(report.place(loop).points.front().y.value(), unit),
+                                     bound_in_words(loop, report.model()), gain_in_words(loop, report.model())),
+                         small, 2);
+    y += 5;
   }
   if (loops.size() > most_in_legend) {
     canvas.text(16, y, fmt::format("and {} more", loops.size() - most_in_legend), small);
@@ -370,7 +421,7 @@ std::string subtitle(const RooflineReport& report) {
 
 std::string render_roofline_svg(const RooflineReport& report) {
   SvgCanvas canvas(page_width);
-  canvas.text(16, 26, report.analysis->session.command, {18, true}, 54);
+  canvas.text(16, 26, report.analysis->session.command, {18, true}, 47);
   double y = bottom + 74;
   if (report.roofline.loops.empty()) {
     y = canvas.paragraph(

@@ -127,7 +127,10 @@ AxisWords words_for(const RooflineReport& report) { return axis_words(report.mod
 void draw_plot(Canvas& canvas, const RooflineReport& report) {
   constexpr int axis = 14;
   Picture picture = picture_of(report, most_in_plot);
-  std::erase_if(picture.curves, [](const PictureCurve& curve) { return curve.weight == PictureCurve::Weight::other; });
+  const bool hills = report.model() == attribution::RooflineModel::mansard;  // with a line at each whole number
+  std::erase_if(picture.curves, [&](const PictureCurve& curve) {
+    return curve.weight == PictureCurve::Weight::other || (hills && curve.weight == PictureCurve::Weight::ceiling);
+  });
   const PictureAxes& axes = picture.axes;
   Grid grid(std::min(canvas.width() - axis - 2, 84), plot_rows);
   draw_curves(canvas, picture, grid);
@@ -183,8 +186,9 @@ void draw_roof_list(Canvas& canvas, const RooflineReport& report) {
   const RooflineLoop& first = report.roofline.loops.front();
   std::string text;
   for (const PictureCurve& curve : picture_of(report, 1).curves) {
-    if (curve.weight != PictureCurve::Weight::other) {
-      text += (text.empty() ? "" : ", ") + curve.name + " " + curve.value;
+    const bool counted = curve.weight == PictureCurve::Weight::ceiling && curve.value.empty();  // 1RS, 2RS, ...
+    if (curve.weight != PictureCurve::Weight::other && !counted) {
+      text += (text.empty() ? "" : ", ") + curve.name + (curve.value.empty() ? "" : " " + curve.value);
     }
   }
   if (canvas.style().charset == Charset::ascii) {
@@ -192,7 +196,10 @@ void draw_roof_list(Canvas& canvas, const RooflineReport& report) {
       text.replace(at, std::string_view("±").size(), "+-");
     }
   }
-  canvas.paragraph("", fmt::format("Roofs of loop 1 ({}): {}.", roofs_of_whom(first), text));
+  const char* const note = report.model() == attribution::RooflineModel::mansard
+                               ? " In brackets: memory instructions a cycle, at the ridge and at most."
+                               : "";
+  canvas.paragraph("", fmt::format("Roofs of loop 1 ({}): {}.{}", roofs_of_whom(first), text, note));
 }
 
 void draw_sentences(Canvas& canvas, const RooflineReport& report) {

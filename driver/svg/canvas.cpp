@@ -106,17 +106,28 @@ void SvgCanvas::circle(double x, double y, double radius, const char* fill, std:
   body_ += title.empty() ? "/>\n" : "><title>" + escaped(title) + "</title></circle>\n";
 }
 
+namespace {
+
+const char* weight_of(const SvgCanvas::Font& font) {
+  constexpr const char* white = R"( paint-order="stroke" stroke="#ffffff" stroke-width="3")";
+  constexpr const char* both = R"( font-weight="600" paint-order="stroke" stroke="#ffffff" stroke-width="3")";
+  return font.halo ? (font.bold ? both : white) : font.bold ? R"( font-weight="600")" : "";
+}
+
+}  // namespace
+
 void SvgCanvas::text(double x, double y, std::string_view words, const Font& font, int columns) {
   body_ += fmt::format(R"(<text x="{:.1f}" y="{:.1f}" font-size="{:.1f}" fill="{}" text-anchor="{}"{}>{}</text>)", x, y,
-                       font.size, font.color, anchor_name(font.anchor), font.bold ? R"( font-weight="600")" : "",
+                       font.size, font.color, anchor_name(font.anchor), weight_of(font),
                        escaped(fit_middle(clean(words, Charset::utf8), columns, Charset::utf8)));
   body_ += '\n';
 }
 
 void SvgCanvas::text_along(double x, double y, double degrees, std::string_view words, const Font& font) {
-  body_ += fmt::format(R"svg(<text x="{0:.1f}" y="{1:.1f}" font-size="{2:.1f}" fill="{3}" text-anchor="{4}" )svg"
-                       R"svg(transform="rotate({5:.2f} {0:.1f} {1:.1f})">{6}</text>)svg",
-                       x, y, font.size, font.color, anchor_name(font.anchor), -degrees, escaped(words));
+  body_ +=
+      fmt::format(R"svg(<text x="{0:.1f}" y="{1:.1f}" font-size="{2:.1f}" fill="{3}" text-anchor="{4}"{7} )svg"
+                  R"svg(transform="rotate({5:.2f} {0:.1f} {1:.1f})">{6}</text>)svg",
+                  x, y, font.size, font.color, anchor_name(font.anchor), -degrees, escaped(words), weight_of(font));
   body_ += '\n';
 }
 

@@ -23,6 +23,7 @@ class SvgCanvas {
     bool bold = false;
     const char* color = "#1d2229";
     Anchor anchor = Anchor::start;
+    bool halo = false;  // white around the letters, for texts over lines
   };
 
   struct Stroke {

@@ -94,6 +94,8 @@ std::string roofs_sentence(const Verdict& verdict, double reached) {
   return "It is above every roof: the calibration was disturbed, or its data are in registers.";
 }
 
+bool above_all(const Verdict& verdict) { return verdict.reached.empty() && !verdict.above; }
+
 std::string levels_sentence(const RooflinePlace& place, const char* unit) {
   const Estimate& rate = place.points.front().y;
   if (!place.verdict.undecided.empty()) {
@@ -139,12 +141,14 @@ std::string costs_sentence(const RooflinePlace& place) {
 }
 
 std::string gathers_sentence(const RooflinePlace& place) {
-  return place.gathers
-             ? fmt::format(
-                   " Its intensity is {} if each gathered element brings a line from memory, and {} if they are "
-                   "in a cache.",
-                   intensity_in_words(place.gathers->worst), intensity_in_words(place.gathers->best))
-             : std::string();
+  if (!place.gathers) {
+    return "";
+  }
+  const bool assumed = place.points.front().x.basis() == models::roofline::Basis::assumed;
+  return fmt::format(
+      " {} its intensity is {} if each gathered element brings a line of its own, and {} if they are in a cache.",
+      assumed ? "The bytes that memory moves for it are not known; if all of its data come from there," : "By memory,",
+      intensity_in_words(place.gathers->worst), intensity_in_words(place.gathers->best));
 }
 
 std::string band_sentence(const RooflinePlace& place) {
@@ -179,19 +183,27 @@ std::string bottleneck_sentence(const RooflineLoop& loop, RooflineModel model) {
       return roofs_sentence(place.verdict, reached) + " " + costs_sentence(place);
     case RooflineModel::mansard:
       return fmt::format("It retires {:.2f} instructions a cycle, and takes {:.3g} s. ", reached, loop.work.own_s) +
-             roofs_sentence(place.verdict, reached);
+             (above_all(place.verdict)
+                  ? "It is above every hill: its mix of loads and stores is not the two loads and a "
+                    "store that they were measured with."
+                  : roofs_sentence(place.verdict, reached));
     default:
       return roofs_sentence(place.verdict, reached) + gathers_sentence(place) + band_sentence(place);
   }
 }
 
-std::string gain_sentence(const Verdict& verdict) {
+std::string gain_sentence(const Verdict& verdict, RooflineModel model) {
   constexpr double worth = 1.05;
-  return verdict.above && verdict.gain_bound && verdict.gain_bound->value() > worth
-             ? fmt::format(" At the {} of {} it would be {:.3g} times as fast, at most {:.3g} times.",
-                           sort_of(*verdict.above), verdict.above->name, verdict.gain_bound->value(),
-                           verdict.gain_bound->high())
-             : std::string();
+  if (!verdict.above || !verdict.gain_bound || verdict.gain_bound->value() <= worth) {
+    return "";
+  }
+  const Intersection& above = *verdict.above;
+  const double gain = verdict.gain_bound->value(), most = verdict.gain_bound->high();
+  return model == RooflineModel::mansard
+             ? fmt::format(" At the {} of {} it would retire {:.3g} times as many a cycle, at most {:.3g} times.",
+                           sort_of(above), above.name, gain, most)
+             : fmt::format(" At the {} of {} it would be {:.3g} times as fast, at most {:.3g} times.", sort_of(above),
+                           above.name, gain, most);
 }
 
 }  // namespace
@@ -267,7 +279,7 @@ std::string gain_in_words(const RooflineLoop& loop, RooflineModel model) {
 std::string verdict_in_words(const RooflineLoop& loop, RooflineModel model) {
   const Verdict& verdict = loop.place(model)->verdict;
   const std::string remedy = advice_sentence(verdict.advice);
-  return balance_sentence(loop) + bottleneck_sentence(loop, model) + gain_sentence(verdict) +
+  return balance_sentence(loop) + bottleneck_sentence(loop, model) + gain_sentence(verdict, model) +
          (remedy.empty() ? "" : " " + remedy);
 }
 

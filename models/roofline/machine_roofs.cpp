@@ -431,20 +431,25 @@ std::vector<Roof> sparse_roofs(const Machine& machine, RoofThreads threads) {
 
 Result<Band> sparse_band(const Machine& machine, Level level, RoofThreads threads) {
   const std::uint32_t cores = cores_of(machine);
-  std::vector<Measured> worst, best;
-  for (const SparseBand& band : machine.sparse_bands) {
-    if (band.matrix == level) {
-      worst.push_back({band.scope == Scope::one_core ? 1 : cores, &band.worst});
-      best.push_back({band.scope == Scope::one_core ? 1 : cores, &band.best});
+  std::optional<Band> found;
+  for (const SparseBand& of : machine.sparse_bands) {
+    std::vector<Measured> worst, best;
+    for (const SparseBand& band : machine.sparse_bands) {
+      if (band.matrix == level && of.matrix == level && band.row_nonzeros == of.row_nonzeros) {
+        worst.push_back({band.scope == Scope::one_core ? 1 : cores, &band.worst});
+        best.push_back({band.scope == Scope::one_core ? 1 : cores, &band.best});
+      }
+    }
+    const auto low = among(std::move(worst), like_level(level), threads, cores);
+    const auto high = among(std::move(best), like_level(level), threads, cores);
+    if (low && high) {
+      found = Band{level, found ? least(found->worst, low->height) : low->height,
+                   found ? greatest(found->best, high->height) : high->height};
     }
   }
-  const auto low = among(std::move(worst), like_level(level), threads, cores);
-  const auto high = among(std::move(best), like_level(level), threads, cores);
-  if (!low || !high) {
-    return fail(ErrorCode::not_found, std::string("no pair of matrices in ") + level_in_words(level) +
-                                          " is in the calibration; run crosstalk calibrate");
-  }
-  return Band{level, low->height, high->height};
+  return found ? Result<Band>(*found)
+               : fail(ErrorCode::not_found, std::string("no pair of matrices in ") + level_in_words(level) +
+                                                " is in the calibration; run crosstalk calibrate");
 }
 
 Result<Estimate> estimate_of_figure(const Figure* figure, double least_spread) {

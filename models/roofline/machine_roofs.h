@@ -71,7 +71,8 @@ struct IntegerWork {
 /// Roofs of sparse matrix-vector products, B/s that their instructions request (sparse.h), fastest first; empty: they
 /// were not measured. `level` is the matrix's.
 [[nodiscard]] std::vector<Roof> sparse_roofs(const Machine& machine, RoofThreads threads);
-/// The range that reordering may change, for matrices in this level. Fails if no pair was measured there.
+/// The range that reordering may change, for matrices in this level, with rows of any measured length. Fails if no pair
+/// was measured there.
 [[nodiscard]] Result<Band> sparse_band(const Machine& machine, Level level, RoofThreads threads);
 
 /// A measured figure with its spread, `least_spread` of the value to each side at least. Fails if it is null or

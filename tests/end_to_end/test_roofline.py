@@ -48,6 +48,45 @@ class Placed(harness.Case):
         alone = json.loads(self.roofline("--format", "json", "--loop", str(triad["id"]), profile).stdout)
         self.assertEqual([loop["id"] for loop in alone["loops"]], [triad["id"]])
 
+    def test_each_model_has_a_place_or_a_reason_in_every_format(self):
+        profile = self.recorded(harness.workload("numeric_loops"), "--seconds", "1", "--only", "stencil<3>")
+        for model in ("carm", "orm", "hierarchical", "irm", "runtime", "sparse", "mansard"):
+            report = json.loads(self.roofline("--format", "json", "--model", model, profile).stdout)
+            self.assertEqual(report["model"], model)
+            self.assertTrue(report["loops"] or report["unplaced"])
+            for loop in report["loops"]:
+                self.assertIsNone(loop[model]["unknown"])
+                self.assertTrue(loop[model]["points"] and loop[model]["roofs"])
+            for unplaced in report["unplaced"]:
+                self.assertRegex(unplaced["why"], r"^\S[^\n]*$")
+            text = self.roofline("--model", model, profile).stdout
+            for loop in report["loops"][:5]:
+                self.assertIn(loop["function"][-12:], text)
+            drawn = ElementTree.fromstring(self.roofline("--model", model, "--format", "svg", profile).stdout)
+            self.assertTrue(drawn.tag.endswith("svg"))
+            for form in ("text", "svg", "json", "csv"):
+                shown = self.roofline("--model", model, "--format", form, profile).stdout
+                self.assertNotRegex(shown, r"\b(nan|inf|NaN|Infinity)\b")
+
+    def test_rows_of_any_length_have_an_intensity(self):
+        profile = self.recorded(harness.workload("numeric_loops"), "--seconds", "3", "--only", "sparse_product")
+        report = json.loads(self.roofline("--format", "json", profile).stdout)
+        placed = [loop for loop in report["loops"] if "sparse_product" in loop["function"]]
+        if not placed:  # too few iterations of the rows were followed
+            self.assertTrue(any(unplaced["why"] for unplaced in report["unplaced"]))
+            return
+        self.assertAlmostEqual(placed[0]["intensity"]["value"], 2 / 20)
+        self.assertAlmostEqual(placed[0]["orm"]["gathers"]["best"], 2 / 12)
+        self.assertAlmostEqual(placed[0]["orm"]["gathers"]["worst"], 2 / 76)
+
+    def test_threads_of_a_loop_have_points_of_their_own(self):
+        profile = self.recorded(harness.workload("busy_loops"), "--seconds", "1", "--only", "far_triad", "--far", "32")
+        by_thread = json.loads(self.roofline("--by", "thread", "--format", "json", profile).stdout)
+        self.assertEqual(by_thread["by"], "thread")
+        self.assertTrue(all(loop["thread"] is not None for loop in by_thread["loops"]))
+        more = json.loads(self.roofline("--threads", "64", "--format", "json", profile).stdout)
+        self.assertTrue(all(loop["roofs_of_threads"] == 64 for loop in more["loops"]))
+
     def test_what_cannot_be_drawn_is_said_in_one_line(self):
         profile = self.recorded(harness.workload("private_only"), "--seconds", "0.3")
         self.assertIn("--loop 4711: ", self.roofline("--loop", "4711", profile, status=1).stderr)
