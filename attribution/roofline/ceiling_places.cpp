@@ -167,9 +167,9 @@ struct FeatureWords {
 FeatureWords words_of(Feature feature, bool by_issue) {
   switch (feature) {
     case Feature::vectors:
-      return {"as vectorised", Ceiling::dlp, Advice::vectorise};
+      return {"scalar instructions", Ceiling::dlp, Advice::vectorise};
     case Feature::multiply_add:
-      return {"as fused", Ceiling::multiply_add, Advice::multiply_add};
+      return {"unfused operations", Ceiling::multiply_add, Advice::multiply_add};
     case Feature::independent_operations:
       return by_issue ? FeatureWords{"its instructions", Ceiling::mix, Advice::fewer_instructions}
                       : FeatureWords{"its dependences", Ceiling::ilp, Advice::independent_operations};

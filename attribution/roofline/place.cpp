@@ -26,6 +26,14 @@ bool is_held_in_core(const Verdict& verdict) {
                                  : std::all_of(verdict.reached.begin(), verdict.reached.end(), is_compute);
 }
 
+/// True if the nearest cache limits the loop: no data can come nearer, but registers.
+bool is_held_by_nearest(const RooflinePlace& place) {
+  const auto is_nearest = [](const Intersection& roof) { return roof.level == models::Level::l1d; };
+  return place.bottleneck == models::Level::l1d ||
+         (!place.verdict.reached.empty() &&
+          std::all_of(place.verdict.reached.begin(), place.verdict.reached.end(), is_nearest));
+}
+
 /// Removes advice that the loop follows already, and puts advice for the roof that limits it first.
 void fit_advice(const LoopWork& work, const models::Machine& machine, bool held_in_core, std::vector<Advice>& given) {
   constexpr double nearly_all = 0.95;
@@ -52,6 +60,15 @@ void fit_advice(const LoopWork& work, const models::Machine& machine, bool held_
     std::erase(given, Advice::balance_load);
     given.insert(given.begin(), Advice::balance_load);
   }
+}
+
+void prefer_registers(std::vector<Advice>& given) {
+  std::erase_if(given, [](Advice advice) {
+    return advice == Advice::locality || advice == Advice::access_pattern || advice == Advice::raise_intensity;
+  });
+  const auto after_balance =
+      std::find_if(given.begin(), given.end(), [](Advice advice) { return advice != Advice::balance_load; });
+  given.insert(after_balance, Advice::raise_intensity);
 }
 
 /// The roofs of other widths, and of all of the machine's cores, for comparison.
@@ -216,6 +233,9 @@ Result<RooflinePlace> place_in(RooflineModel model, const LoopWork& work, const 
     fit_advice(work, machine,
                by_level ? place->verdict.region == models::roofline::Region::compute : is_held_in_core(place->verdict),
                place->verdict.advice);
+    if (is_held_by_nearest(*place)) {
+      prefer_registers(place->verdict.advice);
+    }
   }
   return place;
 }

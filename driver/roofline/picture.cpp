@@ -21,6 +21,7 @@ using Shape = PictureCurve::Shape;
 using Weight = PictureCurve::Weight;
 
 constexpr double room = 0.35;        // decades beside what is shown
+constexpr double label_room = 0.6;   // the same to the right, where horizontal roofs have their labels
 constexpr double other_reach = 1.2;  // decades above the roofs in which others are shown
 constexpr std::size_t hill_steps = 96;
 
@@ -48,7 +49,7 @@ class Extent {
   [[nodiscard]] double least_x() const { return x_low_; }
   [[nodiscard]] PictureAxes axes(bool linear) const {
     PictureAxes axes;
-    axes.x_low = std::log10(x_low_) - room, axes.x_high = std::log10(x_high_) + room;
+    axes.x_low = std::log10(x_low_) - room, axes.x_high = std::log10(x_high_) + (linear ? room : label_room);
     axes.y_linear = linear;
     axes.y_low = linear ? 0 : std::log10(y_low_) - room;
     axes.y_high = linear ? 1.15 * y_high_ : std::log10(y_high_) + room;
@@ -165,7 +166,8 @@ class Drawing {
     curve.name = roof.name;
     curve.height = roof.height.value();
     if (!roof.name.ends_with("RS")) {
-      curve.value = roof_in_words(roof, report_.roofline.options.ops) + spread_of(roof.height);
+      curve.value = roof_in_words(roof, report_.roofline.options.ops);
+      curve.spread = spread_of(roof.height);
     }
     curve.begin = axes.least_x(), curve.end = axes.greatest_x();
     const double steepest = highest(first_.roofs, RoofKind::bandwidth);

@@ -32,7 +32,8 @@ struct PictureCurve {
   enum class Weight { roof, ceiling, other };  // other: of the machine, but not for this loop
   Shape shape = Shape::horizontal;
   Weight weight = Weight::roof;
-  std::string name, value;                           // "L2", "98.2 GB/s +-10 %"
+  std::string name, value;                           // "L2", "98.2 GB/s"; the value is empty where the name says it
+  std::string spread = {};                           // " ±10 %", or empty
   double height = 0;                                 // of a slanted one y / x
   double begin = 0, end = 0;                         // x
   std::vector<std::pair<double, double>> hill = {};  // x, y

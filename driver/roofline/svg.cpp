@@ -144,9 +144,11 @@ class Plot {
   /// in the way.
   void label(const PictureCurve& curve) {
     const bool hill = curve.shape == Shape::hill;
-    const std::string words = curve.name + (curve.value.empty() || hill ? "" : " " + curve.value);
+    const std::string brief = curve.name + (curve.value.empty() || hill ? "" : " " + curve.value);
+    const std::string words = brief + curve.spread;
     const bool other = curve.weight == Weight::other;
-    if (label_as(curve, words, true) || (!other && label_beside(curve, words)) || label_as(curve, curve.name, true)) {
+    if (label_as(curve, words, true) || label_as(curve, brief, true) || (!other && label_beside(curve, words)) ||
+        label_as(curve, curve.name, true)) {
       return;
     }
     if (!other && !label_as(curve, words, false)) {
@@ -157,11 +159,10 @@ class Plot {
   /// Writes the words to the right of the curve, with a line to it; false: there is no place.
   bool label_beside(const PictureCurve& curve, const std::string& words) {
     const double width = label_width(static_cast<std::size_t>(display_width(words)), label_size) + gap;
-    for (double part = 0.08; part < 0.95; part += 0.06) {
-      const double value = std::pow(10, std::log10(curve.begin) + part * std::log10(curve.end / curve.begin));
-      const auto height = curve.at(value);
-      for (double away = 24; height && away < 160; away += 17) {
-        const double from_x = x(value), from_y = clamped_y(*height);
+    for (double away = 24; away < 300; away += 17) {
+      for (double part = 0.04; part < 0.95; part += 0.04) {
+        const double value = std::pow(10, std::log10(curve.begin) + part * std::log10(curve.end / curve.begin));
+        const double from_x = x(value), from_y = clamped_y(curve.at(value).value_or(0));
         const LabelBox box{from_x + away, from_y + 0.3 * label_size, width, label_size, 0};
         if (places_.is_clear(box) && places_.is_free(from_x, from_y, box.x - 3, from_y)) {
           places_.take(box);
@@ -220,6 +221,10 @@ class Plot {
         }
         boxes.push_back({at, level - aside, width, label_size, 0});
       }
+    }
+    if (curve.shape == Shape::hill) {  // they lie apart from each other at their left ends
+      std::reverse(boxes.begin(), boxes.begin() + static_cast<std::ptrdiff_t>(boxes.size() / 2));
+      std::reverse(boxes.begin() + static_cast<std::ptrdiff_t>(boxes.size() / 2), boxes.end());
     }
     return boxes;
   }

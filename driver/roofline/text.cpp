@@ -188,7 +188,7 @@ void draw_roof_list(Canvas& canvas, const RooflineReport& report) {
   for (const PictureCurve& curve : picture_of(report, 1).curves) {
     const bool counted = curve.weight == PictureCurve::Weight::ceiling && curve.value.empty();  // 1RS, 2RS, ...
     if (curve.weight != PictureCurve::Weight::other && !counted) {
-      text += (text.empty() ? "" : ", ") + curve.name + (curve.value.empty() ? "" : " " + curve.value);
+      text += (text.empty() ? "" : ", ") + curve.name + (curve.value.empty() ? "" : " " + curve.value) + curve.spread;
     }
   }
   if (canvas.style().charset == Charset::ascii) {
