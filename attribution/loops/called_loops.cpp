@@ -149,10 +149,33 @@ std::vector<LoopStep> CalledLoops::steps_of(const Trail& trail, const std::vecto
     step.same = same && calls && step.iterations >= 0;
     visit[now.thread] = step.same ? visit[now.thread] : ++visits;
     step.visit = visit[now.thread];
+    step.thread = now.thread.value;
     steps.push_back(step);
   }
   return steps;
 }
+
+namespace {
+
+std::map<std::uint32_t, Speed> speeds_by_thread(const std::vector<LoopStep>& steps) {
+  std::map<std::uint32_t, std::vector<LoopStep>> by_thread;
+  for (const LoopStep& step : steps) {
+    by_thread[step.thread].push_back(step);
+  }
+  std::map<std::uint32_t, Speed> speeds;
+  for (const auto& [thread, own] : by_thread) {
+    double all_s = 0;
+    for (const LoopStep& step : own) {
+      all_s += step.same ? step.cpu_s : 0;
+    }
+    if (const auto speed = speed_of(own, all_s)) {
+      speeds.emplace(thread, *speed);
+    }
+  }
+  return speeds;
+}
+
+}  // namespace
 
 std::map<LoopPlace, CalledSpeed> CalledLoops::speeds(const StackTable& stacks) const {
   std::map<LoopPlace, CalledSpeed> speeds;
@@ -172,7 +195,8 @@ std::map<LoopPlace, CalledSpeed> CalledLoops::speeds(const StackTable& stacks) c
     const auto speed = judge(steps) == Verdict::sound ? speed_of(steps, all_s) : std::nullopt;
     if (speed && all_s > elsewhere_s) {
       const double part = 1 - elsewhere_s / all_s;
-      speeds.emplace(place, CalledSpeed{*speed, part, share_interval(part, static_cast<double>(steps.size()))});
+      speeds.emplace(place, CalledSpeed{*speed, part, share_interval(part, static_cast<double>(steps.size())),
+                                        speeds_by_thread(steps)});
     }
   }
   return speeds;

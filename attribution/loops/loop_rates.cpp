@@ -367,6 +367,24 @@ Rate Rates::iterations_by_counter(LoopRow& loop, const LoopTrail& trail) {
                                                : "too few samples");
 }
 
+/// The rates of the threads of a loop whose rate follows from the loop around it: as that one's rate in the thread,
+/// with the thread's own part of its time in this loop.
+void fill_thread_rates(const LoopRow& outer, const Rate& rate, LoopRow& loop) {
+  for (LoopThread& thread : loop.threads) {
+    const auto around = std::find_if(outer.threads.begin(), outer.threads.end(),
+                                     [&](const LoopThread& other) { return other.thread == thread.thread; });
+    if (around == outer.threads.end() || !around->iterations_per_s || !(thread.cpu_s > 0) || !(loop.cpu_s > 0)) {
+      continue;
+    }
+    const double slower = (around->cpu_s / thread.cpu_s) / (outer.cpu_s / loop.cpu_s);  // less of its time is here
+    const double per_s = *rate.per_s * slower * *around->iterations_per_s / *outer.rates.iterations.per_s;
+    const double half = per_s * combined(half_width(*rate.ci95, *rate.per_s),
+                                         half_width(*around->iterations_ci95, *around->iterations_per_s));
+    thread.iterations_per_s = per_s;
+    thread.iterations_ci95 = Interval{std::max(0.0, per_s - half), per_s + half};
+  }
+}
+
 /// For a loop that is entered anew all the time: the iterations of the loop around times those that its entry gives.
 Rate Rates::iterations_by_trips(LoopRow& loop, const LoopTrail& trail) {
   const LoopRow* outer = around(loop);
@@ -389,7 +407,9 @@ Rate Rates::iterations_by_trips(LoopRow& loop, const LoopTrail& trail) {
   const double half = speed * combined(half_width(*visits.ci95, *visits.per_s), half_width(*part->ci95, *part->per_s));
   loop.rates.steps = outer->rates.steps;
   loop.rates.through_outer = true;
-  return {speed, Interval{std::max(0.0, speed - half), speed + half}, ""};
+  Rate rate{speed, Interval{std::max(0.0, speed - half), speed + half}, ""};
+  fill_thread_rates(*outer, rate, loop);
+  return rate;
 }
 
 /// For a loop whose function is called repeatedly by one loop, which runs once for each call.
@@ -398,11 +418,20 @@ Rate Rates::iterations_by_calls(LoopRow& loop) {
   if (found == called_.end()) {
     return unknown("");
   }
-  const auto& [speed, part, part_ci95] = found->second;
+  const auto& [speed, part, part_ci95, by_thread] = found->second;
   const double per_s = speed.per_s / part;
   const double half = per_s * combined(half_width(speed.ci95, speed.per_s), half_width(part_ci95, part));
   loop.rates.steps = speed.steps;
   loop.rates.through_outer = true;
+  for (LoopThread& thread : loop.threads) {
+    if (const auto own = by_thread.find(thread.thread); own != by_thread.end()) {
+      const double of_thread = own->second.per_s / part;
+      const double around =
+          of_thread * combined(half_width(own->second.ci95, own->second.per_s), half_width(part_ci95, part));
+      thread.iterations_per_s = of_thread;
+      thread.iterations_ci95 = Interval{std::max(0.0, of_thread - around), of_thread + around};
+    }
+  }
   return {per_s, Interval{std::max(0.0, per_s - half), per_s + half}, ""};
 }
 
@@ -440,7 +469,9 @@ Rate Rates::iterations_by_lookaheads(LoopRow& loop) {
                                        half_width(*part->ci95, *part->per_s));
   loop.rates.steps = outer->rates.steps;
   loop.rates.through_outer = true;
-  return {speed, Interval{std::max(0.0, speed - half), speed + half}, ""};
+  Rate rate{speed, Interval{std::max(0.0, speed - half), speed + half}, ""};
+  fill_thread_rates(*outer, rate, loop);
+  return rate;
 }
 
 void Rates::fill_by_lookaheads(LoopRow& loop) {

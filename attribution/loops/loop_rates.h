@@ -45,6 +45,7 @@ struct CalledSpeed {
   Speed speed;
   double part = 1;
   Interval part_ci95;
+  std::map<std::uint32_t, Speed> by_thread = {};  // index -> the same speed; threads with few steps are left out
 };
 
 /// Fills in `rates` of all loops. The code gives the work of an iteration, or else lookaheads do.

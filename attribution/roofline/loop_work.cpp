@@ -223,6 +223,7 @@ void count_members(LoopWork& work, const models::Machine& machine) {
                                          static_cast<std::uint32_t>(std::lround(work.at_work)));
   const auto processors = static_cast<double>(std::max<std::size_t>(1, machine.processors.size()));
   work.at_work = std::min(work.at_work, processors);
+  work.at_most = std::min<double>(work.members, processors);
 }
 
 Result<LoopWork> described(LoopWork work, double iterations_per_s, const std::optional<Interval>& ci95,
@@ -280,7 +281,7 @@ Result<LoopWork> work_of_thread(const LoopRow& loop, const LoopThread& thread, c
   count_members(work, machine);
   work.threads = {options.threads.value_or(work.members), true};
   work.members = 1;
-  work.at_work = 1;
+  work.at_work = work.at_most = 1;
   const bool alone = loop.threads.size() == 1;
   if (!thread.iterations_per_s && !alone) {
     return fail(ErrorCode::not_found, "the rate of one of its threads is not known: too few samples of that thread");

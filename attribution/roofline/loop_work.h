@@ -43,6 +43,7 @@ struct LoopWork {
   models::roofline::RoofThreads threads;
   std::uint32_t members = 1;  // threads that execute it
   double at_work = 1;         // of them, at a time: the sum of their times over the longest
+  double at_most = 1;         // of them, so many have a processor at a time
   [[nodiscard]] const LoopFigures& figures() const { return *loop->figures; }
   /// Threads that share its work so unevenly that this limits it.
   [[nodiscard]] bool unbalanced() const { return members > 1 && at_work < 0.8 * members; }

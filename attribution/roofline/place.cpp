@@ -233,7 +233,10 @@ Result<RooflinePlace> place_in(RooflineModel model, const LoopWork& work, const 
     fit_advice(work, machine,
                by_level ? place->verdict.region == models::roofline::Region::compute : is_held_in_core(place->verdict),
                place->verdict.advice);
-    if (is_held_by_nearest(*place)) {
+    if (const Verdict& verdict = place->verdict; verdict.below && !verdict.above && verdict.reached.empty()) {
+      // Above every roof there is nothing to win by what the roofs are of.
+      std::erase_if(place->verdict.advice, [](Advice advice) { return advice != Advice::balance_load; });
+    } else if (is_held_by_nearest(*place)) {
       prefer_registers(place->verdict.advice);
     }
   }

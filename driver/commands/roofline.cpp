@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `crosstalk roofline`: places the loops of a profile in the machine's rooflines.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -111,6 +113,18 @@ Result<std::unique_ptr<PlacedProfile>> placed_before(const models::Machine& mach
   return profile ? placed(*profile, machine, request) : tl::unexpected<Error>(profile.error());
 }
 
+/// Says so if the roofs are of another kind of machine than the profile, which only a named file may be.
+void note_other_machine(const models::Machine& machine, const profile::Session& session,
+                        attribution::Roofline& roofline) {
+  if (machine.identity.name != session.cpu_model || machine.processors.size() != session.cpus) {
+    roofline.notes.push_back(
+        fmt::format("The roofs are of another machine ({}, {} processors) than the profile ({}, {} processors): "
+                    "crosstalk calibrate "
+                    "measures the one that it runs on.",
+                    machine.identity.name, machine.processors.size(), session.cpu_model, session.cpus));
+  }
+}
+
 Result<void> draw(const RooflineRequest& request) {
   const auto profile = profile::ProfileReader::open(request.input);
   if (!profile) {
@@ -127,6 +141,7 @@ Result<void> draw(const RooflineRequest& request) {
   }
   RooflineReport report{&(*after)->analysis, &*machine, std::move((*after)->roofline),
                         *before ? &(*before)->roofline : nullptr, request.loop.has_value()};
+  note_other_machine(*machine, profile->session(), report.roofline);
   if (request.loop) {
     if (auto kept = keep_loop(*request.loop, report.roofline); !kept) {
       return kept;

@@ -44,12 +44,12 @@ const RooflineLoop* former(const RooflineReport& report, const RooflineLoop& loo
 std::string loop_place(const RooflineReport& report, const RooflineLoop& loop) {
   const attribution::LoopRow& row = loop.row();
   const std::string place = source_text(row.file, row.line_begin, row.line_end);
-  std::string text = row.function + (place.empty() ? "" : " " + place);
-  if (loop.work.thread != nullptr) {
-    const std::string name = thread_name(*report.analysis, loop);
-    text += fmt::format(", thread {}{}", loop.work.thread->thread, name.empty() ? "" : " " + name);
+  const std::string text = row.function + (place.empty() ? "" : " " + place);
+  if (loop.work.thread == nullptr) {
+    return text;
   }
-  return text;
+  const std::string name = thread_name(*report.analysis, loop);
+  return fmt::format("thread {}{}: {}", loop.work.thread->thread, name.empty() ? "" : " " + name, text);
 }
 
 std::string roofs_of_whom(const RooflineLoop& loop) {

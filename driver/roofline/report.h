@@ -34,7 +34,8 @@ struct RooflineReport {
 [[nodiscard]] const attribution::RooflineLoop* former(const RooflineReport& report,
                                                       const attribution::RooflineLoop& loop);
 
-/// Formats "function file.c:8-12"; the function alone if its source is unknown. By thread, its name follows.
+/// Formats "function file.c:8-12"; the function alone if its source is unknown. By thread, its name
+/// comes first.
 [[nodiscard]] std::string loop_place(const RooflineReport& report, const attribution::RooflineLoop& loop);
 
 /// Tells whose roofs are drawn: "2 threads together", "one of 4 threads".

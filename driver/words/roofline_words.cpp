@@ -120,15 +120,18 @@ std::string costs_sentence(const RooflinePlace& place) {
   using models::roofline::Feature;
   static constexpr std::array<const char*, 4> words = {"scalar instructions", "operations that are not fused",
                                                        "its chain of dependences", "all of these"};
+  const auto folds = [](double cost) {
+    return cost < 100 ? fmt::format("{:.2g}-fold", cost) : fmt::format("{:.0f}-fold", cost);
+  };
   std::string text;
   for (const auto& cost : place.costs) {
     if (cost.cost.value() < 1.05 || cost.feature == Feature::all) {
       continue;
     }
     const bool issue = cost.feature == Feature::independent_operations && place.held_by_issue;
-    text += fmt::format("{}{} {:.2g}-fold", text.empty() ? "" : ", ",
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ",
                         issue ? "the number of its instructions" : words[static_cast<std::size_t>(cost.feature)],
-                        cost.cost.value());
+                        folds(cost.cost.value()));
   }
   if (text.empty()) {
     return "It uses vectors, multiply-adds and independent operations as far as is known.";
@@ -136,8 +139,8 @@ std::string costs_sentence(const RooflinePlace& place) {
   const auto& last = place.costs.back();
   return "Of the peak it forgoes by " + text +
          (last.feature == Feature::all && last.cost.value() >= 1.05 && text.find(',') != std::string::npos
-              ? fmt::format("; all of these {:.2g}-fold, if they are independent.", last.cost.value())
-              : ".");
+              ? "; all of these " + folds(last.cost.value()) + ", if they are independent."
+              : std::string("."));
 }
 
 std::string gathers_sentence(const RooflinePlace& place) {
@@ -168,7 +171,7 @@ std::string balance_sentence(const RooflineLoop& loop) {
              ? fmt::format(
                    "Only {:.2f} of its {} threads are at work at a time: even shares would make it up to {:.2f} "
                    "times as fast. ",
-                   loop.work.at_work, loop.work.members, loop.work.members / loop.work.at_work)
+                   loop.work.at_work, loop.work.members, loop.work.at_most / loop.work.at_work)
              : std::string();
 }
 

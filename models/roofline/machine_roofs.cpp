@@ -56,7 +56,7 @@ std::optional<Roof> among(std::vector<Measured> measured, Roof like, RoofThreads
   } else if (const auto between = at_threads(more->threads == running ? *more : *(more - 1), *more, running)) {
     found = *between;
   }
-  const auto part = found ? scaled(found->height, threads.part_of_one ? 1.0 / threads.at_once : 1.0)
+  const auto part = found ? scaled(found->height, threads.part_of_one ? 1.0 / running : 1.0)
                           : Result<Estimate>(fail(ErrorCode::not_found, no_peak));
   if (!part) {
     return std::nullopt;

@@ -2,7 +2,8 @@
 // The roofs of a calibrated machine for a loop: of its number of threads, of the width of its instructions, and of its
 // mix of loads and stores or of operations.
 //
-// A roof is what the threads have together, or one thread's part of that while as many run. Numbers of threads between
+// A roof is what the threads have together, or one thread's part of that: of a core's where there are more threads than
+// cores, because its rate is by its CPU time. Numbers of threads between
 // two measured ones are interpolated (`at_threads`), basis modelled; more threads than cores have what all cores have.
 // Intervals are the spread of the tries, and 10 % to each side at least: the machine of the recording is not the
 // machine of the calibration to the last per cent.

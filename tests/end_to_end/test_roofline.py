@@ -87,6 +87,22 @@ class Placed(harness.Case):
         more = json.loads(self.roofline("--threads", "64", "--format", "json", profile).stdout)
         self.assertTrue(all(loop["roofs_of_threads"] == 64 for loop in more["loops"]))
 
+    def test_a_file_of_another_machine_or_a_broken_one_is_told(self):
+        profile = self.recorded(harness.workload("busy_loops"), "--seconds", "0.5", "--only", "near_triad")
+        with open(os.path.join(os.environ["XDG_CONFIG_HOME"], "crosstalk", "machine.json"), encoding="utf-8") as file:
+            text = file.read()
+        other, broken = self.path("other.json"), self.path("broken.json")
+        with open(other, "w", encoding="utf-8") as file:
+            file.write(re.sub(r'("identity": \{.*?"name": )"[^"]*"', r'\1"Another processor"', text, flags=re.DOTALL))
+        with open(broken, "w", encoding="utf-8") as file:
+            file.write(text[:len(text) // 2])
+        notes = json.loads(self.roofline("--machine", other, "--format", "json", profile).stdout)["notes"]
+        self.assertEqual(len(notes), 1)
+        self.assertIn("crosstalk calibrate", notes[0])
+        result = self.roofline("--machine", broken, profile, status=1)
+        self.assertEqual((result.stdout, result.stderr.count("\n")), ("", 1))
+        self.assertIn("crosstalk calibrate", result.stderr)
+
     def test_what_cannot_be_drawn_is_said_in_one_line(self):
         profile = self.recorded(harness.workload("private_only"), "--seconds", "0.3")
         self.assertIn("--loop 4711: ", self.roofline("--loop", "4711", profile, status=1).stderr)
