@@ -28,16 +28,16 @@ struct LoopFigures {
   models::Classified busy_class;
   models::ApplicationCandidates application;
   std::vector<models::Remedy> advice;
-  models::CycleAccount waits;                   // of all threads' CPU time in the loop
-  std::optional<double> packed, multiply_adds;  // parts of the floating-point operations
-  std::optional<models::FlopMix> flops;         // a second of CPU time, by kind
-  std::optional<models::LevelShares> served;    // of the lines it accesses, the parts from L1D, L2, L3 and memory
-  std::optional<double> access_bytes;           // of an access, on average
-  double gathers = 0, scatters = 0;             // an iteration
+  models::CycleAccount waits;                     // of all threads' CPU time in the loop
+  std::optional<double> packed, multiply_adds;    // parts of the floating-point operations
+  std::optional<models::FlopMix> flops;           // a second of CPU time, by kind
+  std::optional<models::LevelShares> served;      // of the lines it accesses, the parts from L1D, L2, L3 and memory
+  std::optional<double> access_bytes;             // of an access, on average
+  double gathers = 0, scatters = 0;               // an iteration
   std::optional<symbolizer::LoopBodyFacts> body;  // of a loop without inner ones; nullopt: not known
-  std::optional<CounterRates> counters;         // by hardware counters; absent: none was read
-  double threads = 1;                           // executing it at once, on average
-  std::optional<double> imbalance;              // of threads' CPU time in it, but for measured waits for others
+  std::optional<CounterRates> counters;           // by hardware counters; absent: none was read
+  double threads = 1;                             // executing it at once, on average
+  std::optional<double> imbalance;                // of threads' CPU time in it, but for measured waits for others
 
   /// CPU time of the thread that is in the loop longest: the loop took at least that.
   [[nodiscard]] double elapsed_s(double cpu_s) const { return cpu_s / threads; }

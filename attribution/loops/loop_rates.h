@@ -2,6 +2,7 @@
 // Iterations a second from the progress of loops' counters, and their work from their code.
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <optional>
 #include <span>
@@ -12,6 +13,9 @@
 #include "attribution/model/model.h"
 
 namespace crosstalk::attribution {
+
+inline constexpr std::size_t least_steps = 4;  // for a figure
+inline constexpr double most_ended = 0.25;     // of steps, by the end of a visit
 
 /// Tells if the two ends of steps lie in one visit, when only the loop's own registers give evidence. A visit that is
 /// repeated in the same way, nearly once a sampling period or nearly several times, would look like slow progress in

@@ -179,6 +179,15 @@ FeatureWords words_of(Feature feature, bool by_issue) {
   return {"all of these", Ceiling::mix, Advice::fewer_instructions};
 }
 
+Result<std::vector<FeatureCost>> costs_of(const LoopWork& work, const Roof& peak,
+                                          const std::optional<DependenceRate>& dependences) {
+  const double lanes = peak.width ? models::lanes(*peak.width, work.precision) : 1;
+  const auto hardware = peak.operation == models::Operation::fma ? models::roofline::MultiplyAdd::fused
+                                                                 : models::roofline::MultiplyAdd::separate_pipes;
+  return models::roofline::feature_costs(work.point, peak, lanes, hardware,
+                                         dependences ? std::optional(dependences->flops_per_s) : std::nullopt);
+}
+
 /// Ceilings of the features that the loop lacks.
 void add_features(const RooflinePlace& place, std::vector<Roof>& ceilings) {
   constexpr double visible = 1.02;
@@ -258,19 +267,13 @@ Result<RooflinePlace> runtime_place(const LoopWork& work, const models::Machine&
   const auto bandwidths = models::roofline::moved_roofs(machine, work.accesses, work.threads);
   const auto bandwidth =
       std::find_if(bandwidths.begin(), bandwidths.end(), [&](const Roof& roof) { return roof.level == level; });
-  const double lanes = peak.width ? models::lanes(*peak.width, work.precision) : 1;
-  const bool fused = peak.operation == models::Operation::fma;
   const auto dependences = dependence_rate(work, machine);
-  const auto costs = models::roofline::feature_costs(
-      work.point, peak, lanes,
-      fused ? models::roofline::MultiplyAdd::fused : models::roofline::MultiplyAdd::separate_pipes,
-      dependences ? std::optional(dependences->flops_per_s) : std::nullopt);
+  const auto costs = costs_of(work, peak, dependences);
   if (!intensity || bandwidth == bandwidths.end() || !costs) {
     return !intensity ? tl::unexpected<Error>(intensity.error())
            : !costs   ? tl::unexpected<Error>(costs.error())
                       : fail(ErrorCode::not_found,
-                             "the bandwidth of its level is not in the calibration; run crosstalk "
-                               "calibrate");
+                             "the bandwidth of its level is not in the calibration; run crosstalk calibrate");
   }
   RooflinePlace place;
   place.costs = *costs;

@@ -86,8 +86,7 @@ inline bool touches_no_memory(const ZydisDecodedInstruction& instruction) {
 
 /// True for loads of elements at addresses in a vector register, of AVX2 and of AVX-512.
 inline bool is_gather(const ZydisDecodedInstruction& instruction) {
-  return instruction.meta.category == ZYDIS_CATEGORY_GATHER ||
-         instruction.meta.category == ZYDIS_CATEGORY_AVX2GATHER;
+  return instruction.meta.category == ZYDIS_CATEGORY_GATHER || instruction.meta.category == ZYDIS_CATEGORY_AVX2GATHER;
 }
 
 /// The memory operand that an instruction accesses; null if it accesses none.

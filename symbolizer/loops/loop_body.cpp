@@ -91,7 +91,9 @@ void count_indirect(std::span<const Decoded> way, std::span<const Work> work, Lo
     facts.indirect = true;
     const bool loads = work[i].loads.value_or(1) > 0;
     facts.indirect_elements += loads ? elements_of(way[i]) : 0;
-    facts.indirect_bytes += !loads ? 0 : is_gather(way[i].instruction) ? most_gathered(way[i]) : work[i].bytes.value_or(0);
+    facts.indirect_bytes += !loads                          ? 0
+                            : is_gather(way[i].instruction) ? most_gathered(way[i])
+                                                            : work[i].bytes.value_or(0);
   }
 }
 
