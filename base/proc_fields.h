@@ -2,21 +2,31 @@
 // Reads values by name from files in /proc with lines "name: value": cpuinfo, status, meminfo.
 #pragma once
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
 #include <fstream>
 #include <optional>
-#include <sstream>
 #include <string>
 #include <string_view>
-#include <utility>
+
+#include "base/unique_fd.h"
 
 namespace crosstalk {
 
 /// The whole text of a file in /proc; "" if it cannot be read.
 [[nodiscard]] inline std::string file_text(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return std::move(text).str();
+  // A stream would take twice as many system calls, and whoever samples reads a hundred files a second.
+  std::string text;
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  std::array<char, 4096> part;
+  for (ssize_t length = file.get() >= 0 ? 1 : 0; length > 0;) {
+    length = ::read(file.get(), part.data(), part.size());
+    text.append(part.data(), static_cast<std::size_t>(std::max<ssize_t>(length, 0)));
+  }
+  return text;
 }
 
 /// The value of the first line of `text` with exactly this name, trimmed; "" if nothing follows the colon, nullopt if

@@ -22,9 +22,11 @@ constexpr std::uint64_t second = 1'000'000'000;
 // The kernel takes a record's time before others can see the record.
 constexpr std::uint64_t settling_ns = 30'000;
 constexpr std::uint64_t idle_ns = 20'000'000;
-constexpr double cycle_ns = 200e6;                     // of a thread that rests for a part of it
+constexpr double usual_cycle_ns = 200e6;  // of a thread that rests for a part of it
+constexpr double usual_budget = 0.03;
+constexpr double longest_cycle = 5;                    // times the usual one
 constexpr double sample_share = 0.35;                  // of the budget: for samples
-constexpr double windows_share = 0.8;                  // for them, and for the cost of clocks at context switches
+constexpr double windows_share = 0.5;                  // for them, and for the cost of clocks at context switches
 constexpr double sample_guess = 3;                     // a sample's cost, in times of its cost to its thread
 constexpr std::uint64_t first_review_ns = 50'000'000;  // soon: the threads may be such that switch all the time
 constexpr std::uint64_t next_review_ns = 200'000'000;
@@ -47,6 +49,7 @@ Session::Session(ArenaAccess arena, std::uint32_t registers, const Selection& se
       sampling_(targets_, *finder_, budget_, watches_),
       pace_(targets_.arena().config.period_ns, sample_share * targets_.arena().config.budget,
             sample_guess * targets_.arena().config.perf_sample_cost_ns),
+      cycle_ns_(usual_cycle_ns * std::clamp(usual_budget / targets_.arena().config.budget, 1.0, longest_cycle)),
       begin_ns_(monotonic_ns()),
       review_due_ns_(begin_ns_ + first_review_ns),
       reviewed_ns_(begin_ns_) {
@@ -328,7 +331,7 @@ bool Session::rouse(WatchedThread& thread, std::uint64_t now_ns) {
   if (targets_.is_stranger(*thread.process)) {
     return false;
   }
-  thread.turn_ns = now_ns + static_cast<std::uint64_t>(thread.part * cycle_ns);
+  thread.turn_ns = now_ns + static_cast<std::uint64_t>(thread.part * cycle_ns_);
   thread.process->expect_new_maps();  // mappings made meanwhile were not reported
   const std::uint64_t cpu_ns = cpu_time_of(thread.process->pid(), thread.tid);
   thread.share.begin_window(static_cast<double>(cpu_ns - std::min(thread.life_before_ns, cpu_ns)));
@@ -373,7 +376,7 @@ void Session::take_turn(WatchedThread& thread, std::uint64_t now_ns) {
     thread.share.end_window(static_cast<double>(thread.cpu_before_ns - before_ns));
     rested_ = true;
     const double by_chance = 0.5 + static_cast<double>(next_random(thread.random) >> 11U) * 0x1p-53;  // mean 1
-    thread.turn_ns = now_ns + static_cast<std::uint64_t>((1 - thread.part) * cycle_ns * by_chance);
+    thread.turn_ns = now_ns + static_cast<std::uint64_t>((1 - thread.part) * cycle_ns_ * by_chance);
   }
 }
 
@@ -398,7 +401,7 @@ void Session::set_windows(WatchedThread& thread, const ClockWindows& windows, do
   if (windows.part == 1) {
     thread.share.keep_clock();
   } else {
-    thread.share.expect_windows(windows.part * cycle_ns * std::min(ran_ns / passed_ns, 1.0));
+    thread.share.expect_windows(windows.part * cycle_ns_ * std::min(ran_ns / passed_ns, 1.0));
   }
   set_period(thread, windows.period_ns);
 }
