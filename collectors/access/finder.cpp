@@ -62,7 +62,8 @@ bool AccessFinder::find(const Registers& registers, std::uint64_t flags, std::ui
                         const CodeReader& reader, FoundAccess& out) {
   FoundAccess known;
   CacheAnswer says = follow_cached(inline_cache_, registers, flags, fs_base, reader, known);
-  if (says == CacheAnswer::access && !known.spill && is_at_stack_top(known.address, registers[Register::rsp])) {
+  if (says == CacheAnswer::access && !known.spill &&
+      is_at_stack_top(known.kind, known.address, registers[Register::rsp])) {
     says = CacheAnswer::nothing;  // it was kept when its register pointed elsewhere
   }
   const bool ahead = says == CacheAnswer::look_ahead;

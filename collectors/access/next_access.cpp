@@ -109,7 +109,7 @@ bool NextAccessSearch::accesses(const Run& run) {
   const DecodedInstruction& instruction = run.instruction();
   const Value address = run.address();
   bool spill = is_spill(instruction, address, stack_pointer(run));
-  if (!spill && address.known && is_at_stack_top(address.bits, stack_pointer(run))) {
+  if (!spill && address.known && is_at_stack_top(instruction.kind(), address.bits, stack_pointer(run))) {
     route_.depends();  // on the address
     spill = true;
   }

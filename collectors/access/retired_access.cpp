@@ -455,7 +455,7 @@ Retracer::Verdict Retracer::look(FoundAccess& out) {
   const Value now = emulator_.get(Register::rsp);
   const std::uint64_t stack = now.known ? now.bits : stack_;
   bool spill = is_spill(instruction_, address, stack);
-  if (!spill && address.known && is_at_stack_top(address.bits, stack)) {
+  if (!spill && address.known && is_at_stack_top(instruction_.kind(), address.bits, stack)) {
     route_.depends();  // on the address
     spill = true;
   }

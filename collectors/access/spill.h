@@ -9,11 +9,13 @@
 
 namespace crosstalk::in_target {
 
-/// True if the address lies in the red zone or in the innermost frames, which a call has just used for its arguments.
-inline bool is_at_stack_top(std::uint64_t address, std::uint64_t stack_pointer) {
+/// True for a load or a store in the red zone, or where a call has just left its arguments. Further up there may be
+/// what a function shares with other threads, as the variables of a parallel region; and what is updated in one
+/// instruction may be shared anywhere.
+inline bool is_at_stack_top(AccessKind kind, std::uint64_t address, std::uint64_t stack_pointer) {
   constexpr std::uint64_t red_zone = 128;
-  constexpr std::uint64_t frames = 512;
-  return address - (stack_pointer - red_zone) < red_zone + frames;
+  constexpr std::uint64_t arguments = 64;
+  return kind != AccessKind::load_store && address - (stack_pointer - red_zone) < red_zone + arguments;
 }
 
 /// True if the memory operand is relative to rsp, or to an rbp that serves as a frame pointer: it lies in the red zone

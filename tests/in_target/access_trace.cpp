@@ -64,8 +64,9 @@ TrueAccess describe(const ZydisDecodedInstruction& instruction, const ZydisDecod
   const bool fs = operand.mem.segment == ZYDIS_REGISTER_FS;
   access.address += fs ? r.fs_base : 0;
   const auto over_stack = static_cast<std::int64_t>(access.address - r.rsp);
-  access.spill = !fs && (operand.mem.base == ZYDIS_REGISTER_RSP || (over_stack >= -128 && over_stack < 512) ||
-                         (operand.mem.base == ZYDIS_REGISTER_RBP && over_stack > -32768 && over_stack < (1 << 19)));
+  access.spill =
+      !fs && (operand.mem.base == ZYDIS_REGISTER_RSP || (kind != 3 && over_stack >= -128 && over_stack < 64) ||
+              (operand.mem.base == ZYDIS_REGISTER_RBP && over_stack > -32768 && over_stack < (1 << 19)));
   access.fixed_jump = operand.mem.base == ZYDIS_REGISTER_RIP &&
                       (instruction.mnemonic == ZYDIS_MNEMONIC_JMP || instruction.mnemonic == ZYDIS_MNEMONIC_CALL);
   return access;
