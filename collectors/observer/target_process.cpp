@@ -12,6 +12,7 @@
 #include <climits>
 #include <cstring>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <sstream>
 
@@ -101,6 +102,44 @@ pid_t parent_of(pid_t pid) {
     return 0;
   }
   return static_cast<pid_t>(number(text.substr(name_end + to_parent)));
+}
+
+/// The processes that threads of these have started. Appends them to `found`.
+void append_started(pid_t pid, const std::vector<pid_t>& threads, std::vector<pid_t>& found) {
+  for (const pid_t tid : threads) {
+    const std::string text = file_text(folder_of(pid) + "/task/" + std::to_string(tid) + "/children");
+    const char* at = text.data();
+    const char* const end = text.data() + text.size();
+    for (pid_t child = 0; at != end;) {
+      const auto [next, error] = std::from_chars(at, end, child);
+      if (error != std::errc()) {
+        break;
+      }
+      found.push_back(child);
+      at = next != end ? next + 1 : next;
+    }
+  }
+}
+
+/// All processes that may be children of these: those that the kernel lists for each of their threads, or all of the
+/// machine where it does not (CONFIG_PROC_CHILDREN), or where that is less to read.
+std::vector<pid_t> candidates_for(const std::set<pid_t>& parents) {
+  static const bool listed = ::access("/proc/thread-self/children", R_OK) == 0;
+  std::vector<pid_t> all = numbers_in("/proc");
+  std::map<pid_t, std::vector<pid_t>> threads;
+  std::size_t thread_count = 0;
+  for (const pid_t pid : parents) {
+    threads[pid] = numbers_in(folder_of(pid) + "/task");
+    thread_count += threads[pid].size();
+  }
+  if (!listed || thread_count >= all.size()) {
+    return all;
+  }
+  std::vector<pid_t> found;
+  for (const auto& [pid, tids] : threads) {
+    append_started(pid, tids, found);
+  }
+  return found;
 }
 
 tl::unexpected<Error> refuse(pid_t pid, const std::string& why) {
@@ -245,10 +284,9 @@ std::vector<pid_t> threads_of_program(pid_t pid) {
   return threads;
 }
 
-// Not all kernels list a process's children (CONFIG_PROC_CHILDREN), so this asks all processes for their parents.
 std::vector<ChildProcess> children_of(const std::set<pid_t>& parents) {
   std::vector<ChildProcess> children;
-  for (const pid_t pid : numbers_in("/proc")) {
+  for (const pid_t pid : candidates_for(parents)) {
     const pid_t parent = parent_of(pid);
     if (parents.contains(parent)) {
       children.push_back({pid, parent});
