@@ -16,7 +16,7 @@ constexpr const char* roofline_examples =
     "  crosstalk calibrate                        measures the machine's roofs, once\n"
     "  crosstalk record ./solver && crosstalk roofline\n"
     "  crosstalk roofline --model irm run.db      by the traffic of each level of the caches\n"
-    "  crosstalk roofline --by thread --ops fp32    each thread of a loop, single precision\n"
+    "  crosstalk roofline --by thread --ops fp32  each thread of a loop, single precision\n"
     "  crosstalk roofline --format svg -o roofline.svg\n"
     "  crosstalk roofline --against old.db new.db   what a change has won\n"
     "  crosstalk roofline --matrix A.mtx          what a multiplication with this matrix may reach\n"
@@ -67,16 +67,11 @@ void add_options(CLI::App& app, RooflineRequest& request, Texts& texts) {
   app.add_option("--model", texts.model,
                  "Roofline model: carm, orm, hierarchical, irm, runtime, sparse, mansard [carm]")
       ->type_name("MODEL");
-  app.add_option("--ops", texts.ops, "Operations to count: float (both precisions), fp64, fp32, int [float]")
-      ->type_name("KIND");
-  app.add_option("--by", texts.by,
-                 "A point for each loop, all threads together, or for each thread of it: loop, thread [loop]")
-      ->type_name("WHAT");
+  app.add_option("--ops", texts.ops, "Operations to count: float, fp64, fp32, int [float]")->type_name("KIND");
+  app.add_option("--by", texts.by, "A point for each: loop, thread [loop]")->type_name("WHAT");
   app.add_option("--threads", texts.threads, "Draw the roofs of so many threads [as many as execute the loop]")
       ->type_name("N");
-  app.add_option(
-         "--imbalance", texts.imbalance,
-         "Draw ceilings of 1/2, 1/4, ... of the threads (orm): first, below all others, or last, below the roof")
+  app.add_option("--imbalance", texts.imbalance, "Ceilings of fewer threads, below all others or the roof: first, last")
       ->type_name("ORDER");
   app.add_option("--loop", texts.loop, "Show only this loop, by its id in the JSON report")->type_name("ID");
   app.add_option("--against", request.against, "Also show the places of loops in this earlier profile")

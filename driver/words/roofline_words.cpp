@@ -161,9 +161,13 @@ std::string band_sentence(const RooflinePlace& place) {
   static constexpr std::array<const char*, 4> where = {"below that range", "within that range", "above that range",
                                                        "at an edge of that range"};
   const auto& [band, verdict] = *place.band;
-  return fmt::format(" Matrices in {} reach {} to {} by the order of their rows and columns; it is {}.",
+  const bool may_gain = verdict.position != models::roofline::BandPosition::above && verdict.gain_bound;
+  return fmt::format(" Matrices in {} reach {} to {} by the order of their rows and columns; it is {}{}.",
                      models::roofline::level_in_words(band.level), rate_in_words(band.worst.value(), "flop/s"),
-                     rate_in_words(band.best.value(), "flop/s"), where[static_cast<std::size_t>(verdict.position)]);
+                     rate_in_words(band.best.value(), "flop/s"), where[static_cast<std::size_t>(verdict.position)],
+                     may_gain ? fmt::format(", and the best order would make it {:.3g} times as fast at most",
+                                            verdict.gain_bound->value())
+                              : std::string());
 }
 
 std::string balance_sentence(const RooflineLoop& loop) {

@@ -113,7 +113,8 @@ TEST_F(RooflineReportTest, TextAndJsonAgree) {
   for (const RooflineModel model : {RooflineModel::carm, RooflineModel::orm, RooflineModel::irm}) {
     const RooflineReport report = three(model);
     const std::string text = render_roofline_text(report, {120, Charset::ascii, false});
-    for (const auto& loop : nlohmann::json::parse(render_roofline_json(report))["loops"]) {
+    const auto json = nlohmann::json::parse(render_roofline_json(report));
+    for (const auto& loop : json["loops"]) {
       const auto& place = loop[model_name(model)];
       const double rate = place["points"][0]["y"]["value"].get<double>();
       EXPECT_NE(text.find(rate_in_words(rate, "flop/s")), std::string::npos) << rate;

@@ -79,7 +79,10 @@ class Completion(unittest.TestCase):
                 ("record", "--event", ""): "task-clock thread-timer",
                 ("record", "--duration", ""): "",
                 ("diff", "--unit", ""): "seconds share auto",
-                ("roofline", "--model", ""): "carm irm",
+                ("roofline", "--model", ""): "carm orm hierarchical irm runtime sparse mansard",
+                ("roofline", "--ops", ""): "float fp64 fp32 int",
+                ("roofline", "--by", ""): "loop thread",
+                ("roofline", "--imbalance", ""): "first last",
                 ("service", ""): "status profiles fetch",
                 ("service", "profiles", ""): "",
                 ("service", "--format", ""): "text json"}.items():
