@@ -134,7 +134,7 @@ std::optional<models::Level> farthest_level(const LoopWork& work) {
 
 struct DependenceRate {
   Estimate flops_per_s;
-  bool by_issue = false;  // the number of its instructions bounds it, not the chain
+  bool by_issue = false;  // its instructions or its counter bound it, not a chain of operations
 };
 
 /// What its longest chain of dependences and its number of instructions allow all threads.
@@ -155,8 +155,9 @@ std::optional<DependenceRate> dependence_rate(const LoopWork& work, const models
   const auto all = rate ? scaled(*rate, running(work, machine)) : rate;
   const auto reached = rate_of(work);
   // A loop cannot be faster than its chain allows: then the chain is not what the model takes it for.
-  return all && !(reached && surely_below(*all, *reached)) ? std::optional(DependenceRate{*all, issue > *body->chain})
-                                                           : std::nullopt;
+  return all && !(reached && surely_below(*all, *reached))
+             ? std::optional(DependenceRate{*all, issue > *body->chain || !body->chain_is_fpu})
+             : std::nullopt;
 }
 
 struct FeatureWords {

@@ -108,7 +108,7 @@ Estimate rate_at(const std::vector<Group>& groups, double fillers) {
 /// Where retirement bounds the groups, their rate does not tell what the re-order buffer allows: there it is by
 /// Little's law and the level's latency, from the measured rate up to M.
 Estimate without_retirement(const Group& group, const Estimate& most, const models::Machine& machine, Level level) {
-  constexpr double near = 0.85;
+  constexpr double near = 0.5;  // fetching them takes time, too
   const models::KindLimits* const nop = machine.limits_of(Kind::nop);
   const models::Figure* const latency = machine.latency_of(level);
   const auto hz = models::roofline::core_hz(machine, 1);
@@ -133,7 +133,9 @@ std::optional<Hill> hill_of(const models::Machine& machine, Level level, models:
   if (groups.empty() || groups.front().fillers > 0 || nop == nullptr) {
     return std::nullopt;
   }
-  const Estimate most = groups.front().rate;
+  const Estimate most = std::max_element(groups.begin(), groups.end(), [](const Group& a, const Group& b) {
+                          return a.rate.value() < b.rate.value();
+                        })->rate;  // fillers make no access faster
   for (Group& group : groups) {
     group.rate = without_retirement(group, most, machine, level);
   }

@@ -45,8 +45,9 @@ struct Roofline {
   std::vector<std::string> notes;   // caveats, sentences
 };
 
-/// Places each loop that spends at least 30 % of its time in its own code. A loop with less is left out, because its
-/// inner loops have places. `analysis` must outlive the result.
+/// Places each loop that spends at least 30 % of its time in its own code, or in inner loops that have no place of
+/// their own, for which it then stands. A loop with less is left out, because its inner loops have places. `analysis`
+/// must outlive the result.
 [[nodiscard]] Roofline roofline_of(const Analysis& analysis, const models::Machine& machine,
                                    RooflineModel model = RooflineModel::carm, const RooflineOptions& options = {});
 

@@ -345,6 +345,25 @@ TEST(Roofline, LoopsThatGatherHaveASparsePlace) {
   EXPECT_EQ(sparse.verdict.advice[0], Advice::reorder_matrix);
 }
 
+TEST(Roofline, ALoopStandsForInnerOnesThatStayInRegisters) {
+  LoopRow outer = test::roofline_loop(1, 16, 16, 1e8, 10);
+  outer.self_s = 1;
+  LoopRow inner = test::roofline_loop(2, 2, 0, 8e8, 9);
+  inner.parent = 1;
+  inner.depth = 2;
+  const Roofline roofline = placed(with({outer, inner}));
+  ASSERT_EQ(roofline.loops.size(), 1U);
+  EXPECT_DOUBLE_EQ(intensity(roofline).value(), 1);
+  EXPECT_DOUBLE_EQ(roofline.placed_s, 10);
+  EXPECT_TRUE(roofline.unplaced.empty());
+  LoopRow with_bytes = test::roofline_loop(2, 2, 16, 8e8, 9);
+  with_bytes.parent = 1;
+  with_bytes.depth = 2;
+  const Roofline inside = placed(with({outer, with_bytes}));
+  ASSERT_EQ(inside.loops.size(), 1U) << "the inner one has a place";
+  EXPECT_DOUBLE_EQ(intensity(inside).value(), 2.0 / 16);
+}
+
 TEST(Roofline, FiguresThatTheCalibrationLacksAreNamed) {
   const Analysis analysis = with({test::roofline_loop(1, 2, 24, 1e9)});
   const Roofline roofline = placed(analysis, RooflineModel::mansard);
