@@ -404,9 +404,9 @@ double draw_legend(SvgCanvas& canvas, const RooflineReport& report, double y) {
     canvas.text(16, y, fmt::format("{}  {}", i + 1, loop_place(report, loop)), {label_size, true}, 62);
     y += 20;
     y = canvas.paragraph(36, y, page_width - 48,
-                         fmt::format("{} of the time, {}, {}; gain {}", percent_text(report.share_of(loop.work.own_s)),
+                         fmt::format("{} of the time, {}, gain {}; {}", percent_text(report.share_of(loop.work.own_s)),
                                      height_in_words(report.place(loop).points.front().y.value(), unit),
-                                     bound_in_words(loop, report.model()), gain_in_words(loop, report.model())),
+                                     gain_in_words(loop, report.model()), bound_in_words(loop, report.model())),
                          small, 2);
     y += 5;
   }

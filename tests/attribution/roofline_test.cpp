@@ -364,6 +364,18 @@ TEST(Roofline, ALoopStandsForInnerOnesThatStayInRegisters) {
   EXPECT_DOUBLE_EQ(intensity(inside).value(), 2.0 / 16);
 }
 
+TEST(Roofline, CoresOfSeveralKindsAreTold) {
+  models::Machine machine = of_four_cores();
+  machine.caches = {{1, 49152, 64, 12, {0, 1}}, {1, 32768, 64, 8, {2, 3}}};
+  Analysis analysis = with({test::roofline_loop(1, 2, 24, 1e9)});
+  analysis.processors = {{0, 1.0, 100, 0}, {1, 1.0, 100, 0}};
+  EXPECT_TRUE(roofline_of(analysis, machine).notes.empty()) << "the program ran on one kind";
+  analysis.processors.push_back({2, 1.0, 100, 0});
+  const Roofline roofline = roofline_of(analysis, machine);
+  ASSERT_EQ(roofline.notes.size(), 1U);
+  EXPECT_NE(roofline.notes[0].find("cores of 2 kinds"), std::string::npos);
+}
+
 TEST(Roofline, FiguresThatTheCalibrationLacksAreNamed) {
   const Analysis analysis = with({test::roofline_loop(1, 2, 24, 1e9)});
   const Roofline roofline = placed(analysis, RooflineModel::mansard);
