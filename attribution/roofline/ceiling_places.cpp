@@ -17,7 +17,6 @@ using models::roofline::Estimate;
 using models::roofline::Feature;
 using models::roofline::FeatureCost;
 using models::roofline::Roof;
-using models::roofline::RoofKind;
 
 constexpr double usual_issue_width = 4;  // instructions a cycle, where it was not measured
 constexpr double chain_error = 0.25;     // of a chain's cycles: latencies differ between cores

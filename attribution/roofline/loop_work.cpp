@@ -80,7 +80,7 @@ Result<Estimate> operations_of(const LoopWork& work) {
                ? Estimate::of(sum, 0, 2 * sum, Basis::modelled)  // ways are taken to be equally frequent
                : unknown("its operations on whole numbers cannot be counted in its code");
   }
-  const auto all = amount_of(work.loop->rates.flops, iterations);
+  auto all = amount_of(work.loop->rates.flops, iterations);
   const auto& flops = work.figures().flops;
   if (!all || work.ops == CountedOperations::floating) {
     return all;

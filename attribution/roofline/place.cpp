@@ -15,7 +15,6 @@ using models::roofline::Estimate;
 using models::roofline::Intersection;
 using models::roofline::Roof;
 using models::roofline::RoofKind;
-using models::roofline::RoofThreads;
 using models::roofline::Verdict;
 
 /// True if the units limit the loop, and no bandwidth does: it is at their roof only, or at none and theirs is the next

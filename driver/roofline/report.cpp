@@ -44,7 +44,7 @@ const RooflineLoop* former(const RooflineReport& report, const RooflineLoop& loo
 std::string loop_place(const RooflineReport& report, const RooflineLoop& loop) {
   const attribution::LoopRow& row = loop.row();
   const std::string place = source_text(row.file, row.line_begin, row.line_end);
-  const std::string text = row.function + (place.empty() ? "" : " " + place);
+  std::string text = row.function + (place.empty() ? "" : " " + place);
   if (loop.work.thread == nullptr) {
     return text;
   }

@@ -263,15 +263,18 @@ class Plot {
   }
 
   void draw_points() {
-    for (auto dot = dots_.rbegin(); dot != dots_.rend(); ++dot) {
-      draw_former(*dot);
+    for (std::size_t i = dots_.size(); i-- > 0;) {  // the most time last, on top
+      const Dot& dot = dots_[i];
+      draw_former(dot);
     }
-    for (auto dot = dots_.rbegin(); dot != dots_.rend(); ++dot) {
-      draw_bars(*dot);
+    for (std::size_t i = dots_.size(); i-- > 0;) {
+      const Dot& dot = dots_[i];
+      draw_bars(dot);
     }
-    for (auto dot = dots_.rbegin(); dot != dots_.rend(); ++dot) {
-      const RooflineLoop& loop = report_.roofline.loops[dot->number];
-      canvas_.circle(dot->x, dot->y, dot->radius, "#c9d6e8",
+    for (std::size_t i = dots_.size(); i-- > 0;) {
+      const Dot& dot = dots_[i];
+      const RooflineLoop& loop = report_.roofline.loops[dot.number];
+      canvas_.circle(dot.x, dot.y, dot.radius, "#c9d6e8",
                      loop_place(report_, loop) + "\n" + verdict_in_words(loop, report_.model()));
     }
     for (const Dot& dot : dots_) {

@@ -25,32 +25,36 @@ constexpr int plot_rows = 16;
 /// Cells of a plot: a string each, for characters beyond ASCII.
 class Grid {
  public:
-  Grid(int columns, int rows) : columns_(columns), cells_(static_cast<std::size_t>(columns * rows), " ") {}
+  Grid(int columns, int rows)
+      : columns_(columns), cells_(static_cast<std::size_t>(columns) * static_cast<std::size_t>(rows), " ") {}
   /// `x`, `y`: 0 to 1, y upwards. Nothing outside is drawn.
   void put(double x, double y, const std::string& cell) {
     const int column = static_cast<int>(std::floor(x * columns_));
     const int row = rows() - 1 - static_cast<int>(std::floor(y * rows()));
     if (x >= 0 && x < 1 && y >= 0 && y < 1) {
-      cells_[static_cast<std::size_t>(row * columns_ + column)] = cell;
+      cells_[index(row, column)] = cell;
     }
   }
   /// Outside nothing is empty.
   [[nodiscard]] bool empty(double x, double y) const {
     const int column = static_cast<int>(std::floor(x * columns_));
     const int row = rows() - 1 - static_cast<int>(std::floor(y * rows()));
-    return x >= 0 && x < 1 && y >= 0 && y < 1 && cells_[static_cast<std::size_t>(row * columns_ + column)] == " ";
+    return x >= 0 && x < 1 && y >= 0 && y < 1 && cells_[index(row, column)] == " ";
   }
   [[nodiscard]] int columns() const { return columns_; }
   [[nodiscard]] int rows() const { return static_cast<int>(cells_.size()) / columns_; }
   [[nodiscard]] std::string line(int row) const {
     std::string text;
     for (int column = 0; column < columns_; ++column) {
-      text += cells_[static_cast<std::size_t>(row * columns_ + column)];
+      text += cells_[index(row, column)];
     }
     return text;
   }
 
  private:
+  [[nodiscard]] std::size_t index(int row, int column) const {
+    return static_cast<std::size_t>(row) * static_cast<std::size_t>(columns_) + static_cast<std::size_t>(column);
+  }
   int columns_;
   std::vector<std::string> cells_;
 };

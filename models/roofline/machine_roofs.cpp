@@ -19,6 +19,7 @@ constexpr double most_other = 0.1;  // of a mix, that nothing is measured of
 constexpr double chain_cycles = 4;  // of a floating-point operation, where its latency was not measured
 constexpr const char* no_peak = "the peak of its operations is not in the calibration; run crosstalk calibrate";
 constexpr std::array all_widths = {Width::scalar, Width::sse, Width::avx2, Width::avx512};
+constexpr std::array widest_first = {Width::avx512, Width::avx2, Width::sse, Width::scalar};
 
 /// One figure by numbers of threads.
 struct Measured {
@@ -113,16 +114,16 @@ std::optional<Roof> access_roof(const Machine& machine, Level level, const Acces
   if (kind.streaming && mix != Mix::loads && level == Level::memory) {
     return std::nullopt;  // these are of plain stores
   }
-  for (auto width = all_widths.rbegin(); width != all_widths.rend(); ++width) {
+  for (const Width width : widest_first) {
     std::vector<Measured> measured;
     for (const AccessRate& rate : machine.accesses) {
-      if (rate.level == level && rate.width == *width && rate.mix == mix) {
+      if (rate.level == level && rate.width == width && rate.mix == mix) {
         measured.push_back({rate.threads, &rate.bytes_per_s});
       }
     }
     Roof like = like_level(level);
-    like.width = *width;
-    if (kind.width && *width > *kind.width) {
+    like.width = width;
+    if (kind.width && width > *kind.width) {
       continue;
     }
     if (auto roof = among(std::move(measured), std::move(like), threads, cores_of(machine))) {
@@ -288,8 +289,8 @@ std::optional<Roof> chain_roof(const Machine& machine, Precision precision, Roof
 }
 
 std::optional<Roof> widest(const Machine& machine, Precision precision, Operation operation, RoofThreads threads) {
-  for (auto width = all_widths.rbegin(); width != all_widths.rend(); ++width) {
-    if (auto roof = flop_roof(machine, *width, precision, operation, threads)) {
+  for (const Width width : widest_first) {
+    if (auto roof = flop_roof(machine, width, precision, operation, threads)) {
       return roof;
     }
   }
