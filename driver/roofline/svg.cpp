@@ -263,16 +263,13 @@ class Plot {
   }
 
   void draw_points() {
-    for (std::size_t i = dots_.size(); i-- > 0;) {  // the most time last, on top
-      const Dot& dot = dots_[i];
+    for (const Dot& dot : dots_) {
       draw_former(dot);
     }
-    for (std::size_t i = dots_.size(); i-- > 0;) {
-      const Dot& dot = dots_[i];
+    for (const Dot& dot : dots_) {
       draw_bars(dot);
     }
-    for (std::size_t i = dots_.size(); i-- > 0;) {
-      const Dot& dot = dots_[i];
+    for (const Dot& dot : dots_) {  // the largest first, so that none hides a smaller one
       const RooflineLoop& loop = report_.roofline.loops[dot.number];
       canvas_.circle(dot.x, dot.y, dot.radius, "#c9d6e8",
                      loop_place(report_, loop) + "\n" + verdict_in_words(loop, report_.model()));
