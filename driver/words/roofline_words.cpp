@@ -3,8 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -213,6 +215,47 @@ std::string gain_sentence(const Verdict& verdict, RooflineModel model) {
                            above.name, gain, most);
 }
 
+/// The widest vectors that do most of a loop's operations; nullopt: it is scalar.
+std::optional<models::Width> vectors_of(const RooflineLoop& loop) {
+  if (loop.work.figures().packed.value_or(0) < 0.5) {
+    return std::nullopt;
+  }
+  std::optional<models::Width> most;
+  for (const models::Width width : {models::Width::sse, models::Width::avx2, models::Width::avx512}) {
+    if (!most || loop.work.mix.of_width(width) > loop.work.mix.of_width(*most)) {
+      most = width;
+    }
+  }
+  return most;
+}
+
+/// What vectorising has won, where the loop was scalar before; empty: it was not, or is not now.
+std::string vectorisation_in_words(const RooflineLoop& before, const RooflineLoop& after, const Estimate& was,
+                                   const Estimate& now) {
+  static constexpr std::array<const char*, 4> outcomes = {"in full", "in part", "nothing", "undecided how much"};
+  const auto width = vectors_of(after);
+  if (!width || vectors_of(before)) {
+    return "";
+  }
+  const auto found = models::roofline::vectorisation(was, now, models::lanes(*width, after.work.precision));
+  return found ? fmt::format("; its vectors won {}, {:.0f} % of what their width promises",
+                             outcomes[static_cast<std::size_t>(found->outcome)],
+                             100 * std::min(1.0, found->efficiency.value()))
+               : std::string();
+}
+
+/// The speed-up of a reordered matrix as a product of balance and locality; empty for one thread.
+std::string parts_in_words(const RooflineLoop& before, const RooflineLoop& after, const Estimate& was,
+                           const Estimate& now) {
+  if (before.work.members < 2 && after.work.members < 2) {
+    return "";
+  }
+  const auto parts =
+      models::roofline::speedup_parts(now.value() / was.value(), before.work.at_work, after.work.at_work);
+  return parts ? fmt::format("; by balance {:.2f}, by locality {:.2f}", parts->balance, parts->locality)
+               : std::string();
+}
+
 }  // namespace
 
 const char* model_name(RooflineModel model) {
@@ -294,12 +337,16 @@ std::string change_in_words(const RooflineLoop& before, const RooflineLoop& afte
   const Estimate& was = before.place(model)->points.front().y;
   const Estimate& now = after.place(model)->points.front().y;
   const std::string words = height_in_words(was.value(), axis_words(model, before.work.ops).y_unit);
-  if (models::roofline::overlap(was, now)) {
-    return "as fast as before, " + words + ", as far as the figures tell";
+  if (model == RooflineModel::mansard) {
+    return fmt::format(
+        "at {:.2f} times the instructions a cycle of before, {}, and takes {:.3g} s in place of {:.3g} s{}",
+        now.value() / was.value(), words, after.work.own_s, before.work.own_s,
+        vectorisation_in_words(before, after, was, now));
   }
-  return model == RooflineModel::mansard
-             ? fmt::format("at {:.2f} times the instructions a cycle of before, {}", now.value() / was.value(), words)
-             : fmt::format("{:.2f} times as fast as before, {}", now.value() / was.value(), words);
+  const std::string parts = model == RooflineModel::sparse ? parts_in_words(before, after, was, now) : "";
+  return models::roofline::overlap(was, now)
+             ? "as fast as before, " + words + ", as far as the figures tell" + parts
+             : fmt::format("{:.2f} times as fast as before, {}{}", now.value() / was.value(), words, parts);
 }
 
 std::string rate_in_words(double per_s, const char* unit) {

@@ -145,6 +145,64 @@ TEST_F(RooflineReportTest, AnEarlierProfileIsComparedWith) {
             std::string::npos);
 }
 
+TEST_F(RooflineReportTest, AReorderedMatrixSpeedsUpByBalanceAndLocality) {
+  const auto sparse = [&](double iterations_per_s, double at_work) {
+    attribution::LoopRow loop = roofline_loop(1, 2, 20, iterations_per_s);
+    auto figures = std::make_shared<attribution::LoopFigures>(*loop.figures);
+    figures->body.emplace();
+    figures->body->access_bytes = 20;
+    figures->body->indirect_elements = 1;
+    figures->body->indirect_bytes = 8;
+    figures->threads = at_work;
+    loop.figures = figures;
+    loop.threads = {{0, 1, 1, 0, 0}, {1, at_work - 1, at_work - 1, 0, 0}};
+    return loop;
+  };
+  machine_.processors.push_back({1, 1, 0, 0});
+  machine_.flops.push_back(machine_.flops[0]);
+  machine_.flops.back().scope = models::Scope::all_cores;
+  models::Figure bandwidth = machine_.flops[0].flops_per_s;
+  bandwidth.value = 20e9;
+  machine_.sparse_roofs = {{models::Level::l2, models::Level::l1d, models::Scope::all_cores, 64, bandwidth}};
+  attribution::Analysis earlier;
+  earlier.loops = {sparse(1e8, 1.25)};
+  const auto before = attribution::roofline_of(earlier, machine_, RooflineModel::sparse);
+  model_ = RooflineModel::sparse;
+  const RooflineReport after = report({sparse(1.5e8, 2)});
+  ASSERT_EQ(before.loops.size(), 1U) << before.unplaced[0].why;
+  ASSERT_EQ(after.roofline.loops.size(), 1U);
+  const std::string words = change_in_words(before.loops[0], after.roofline.loops[0], model_);
+  EXPECT_NE(words.find("by balance 1.60, by locality 1.50"), std::string::npos) << words;
+}
+
+TEST(RooflineWords, VectorsThatWinLessThanTheirWidthAreTold) {
+  using models::roofline::Estimate;
+  const auto loop_of = [](const attribution::LoopRow& row, double ipc) {
+    attribution::RooflineLoop loop;
+    loop.work.loop = &row;
+    loop.work.own_s = 1;
+    loop.work.mix = *row.figures->flops;
+    const Estimate y = Estimate::exact(ipc, models::roofline::Basis::decoded).value();
+    attribution::RooflinePlace place;
+    place.points = {{std::nullopt, y, y}};
+    loop.places.at(static_cast<std::size_t>(RooflineModel::mansard)) = place;
+    return loop;
+  };
+  attribution::LoopRow scalar = roofline_loop(1, 2, 24, 1e9);
+  auto figures = std::make_shared<attribution::LoopFigures>(*scalar.figures);
+  figures->packed = 0;
+  scalar.figures = figures;
+  const attribution::LoopRow vector = roofline_loop(1, 2, 24, 1e9);
+  const auto change = [&](double before, double after) {
+    return change_in_words(loop_of(scalar, before), loop_of(vector, after), RooflineModel::mansard);
+  };
+  EXPECT_NE(change(4, 4).find("its vectors won in full"), std::string::npos) << change(4, 4);
+  EXPECT_NE(change(4, 2).find("won in part, 50 %"), std::string::npos) << change(4, 2);
+  EXPECT_NE(change(4, 1).find("won nothing"), std::string::npos) << "a quarter of the IPC, by four lanes";
+  const auto both = change_in_words(loop_of(vector, 2), loop_of(vector, 3), RooflineModel::mansard);
+  EXPECT_EQ(both.find("vectors"), std::string::npos) << "it had them before";
+}
+
 TEST_F(RooflineReportTest, CsvHasARowForEachLoop) {
   const std::string csv = render_roofline_csv(three());
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 4);
