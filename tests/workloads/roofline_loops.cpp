@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loops with a known place in a roofline, which count their own work: triads with plain and with streaming stores,
 // multiply-adds in registers by width, sums over arrays of any size, dot products with several accumulators, mixes of
-// scalar and vector additions, and products of a sparse matrix with rows of one length. Each times itself with the
-// thread's CPU clock. A processor without AVX2 and FMA is refused.
+// scalar and vector additions, loads and stores between additions of whole numbers, and products of a sparse matrix
+// with rows of one length. Each times itself with the thread's CPU clock. A processor without AVX2 and FMA is refused.
 #include <immintrin.h>
 
 #include <algorithm>
@@ -174,6 +174,50 @@ WIDE std::uint64_t mixed(Data& data, std::uint64_t n) {
   return n;
 }
 
+#define INCREMENT(K)                                    \
+  if constexpr (((K - first) & 7) < adds) {             \
+    asm volatile("add %1, %0" : "+r"(v##K) : "r"(one)); \
+  }
+/// Adds to `adds` of the eight numbers, from number `first` on.
+template <int first, int adds, class Number>
+[[gnu::always_inline]] inline void add_one(Number one, Number& v0, Number& v1, Number& v2, Number& v3, Number& v4,
+                                           Number& v5, Number& v6, Number& v7) {
+  EIGHT_TIMES(INCREMENT)
+}
+
+/// Two loads and a store an iteration, in order, each followed by `times` times `adds` independent additions of whole
+/// numbers.
+template <int adds, int times>
+[[gnu::noinline]] std::uint64_t loads_and_adds(Data& data, std::uint64_t n) {
+  const std::size_t count = data.a.count();
+  const std::uint64_t rounds = n / count + 1, one = 1;
+  std::uint64_t v0 = 0, v1 = 0, v2 = 0, v3 = 0, v4 = 0, v5 = 0, v6 = 0, v7 = 0;
+  volatile double* const a = data.a.data();
+  const volatile double* const b = data.b.data();
+  const volatile double* const c = data.c.data();
+  for (std::uint64_t round = 0; round < rounds; ++round) {
+    for (std::size_t i = 0; i < count; ++i) {
+      static_cast<void>(b[i]);
+#pragma GCC unroll 8
+      for (int time = 0; time < times; ++time) {
+        add_one<0, adds>(one, v0, v1, v2, v3, v4, v5, v6, v7);
+      }
+      static_cast<void>(c[i]);
+#pragma GCC unroll 8
+      for (int time = 0; time < times; ++time) {
+        add_one<adds, adds>(one, v0, v1, v2, v3, v4, v5, v6, v7);
+      }
+      a[i] = 1.0;
+#pragma GCC unroll 8
+      for (int time = 0; time < times; ++time) {
+        add_one<2 * adds, adds>(one, v0, v1, v2, v3, v4, v5, v6, v7);
+      }
+    }
+  }
+  data.sink += static_cast<double>(v0 + v1 + v2 + v3 + v4 + v5 + v6 + v7);
+  return rounds * count;
+}
+
 /// An iteration is a row: two starts are loaded, and y is loaded and stored.
 [[gnu::noinline]] std::uint64_t spmv(Data& data, std::uint64_t n) {
   const std::size_t rows = data.y.size();
@@ -214,6 +258,14 @@ std::vector<Loop> loops_of(double row, bool widest) {
       {"mixed<2>", mixed<2>, 3e8, 14, 8, 0},
       {"mixed<4>", mixed<4>, 3e8, 20, 8, 0},
       {"mixed<8>", mixed<8>, 3e8, 32, 8, 0},
+      {"loads_and_adds<0, 1>", loads_and_adds<0, 1>, 5e8, 0, 24, -1},
+      {"loads_and_adds<1, 1>", loads_and_adds<1, 1>, 5e8, 0, 24, -1},
+      {"loads_and_adds<2, 1>", loads_and_adds<2, 1>, 5e8, 0, 24, -1},
+      {"loads_and_adds<4, 1>", loads_and_adds<4, 1>, 3e8, 0, 24, -1},
+      {"loads_and_adds<8, 1>", loads_and_adds<8, 1>, 2e8, 0, 24, -1},
+      {"loads_and_adds<8, 2>", loads_and_adds<8, 2>, 1e8, 0, 24, -1},
+      {"loads_and_adds<8, 4>", loads_and_adds<8, 4>, 5e7, 0, 24, -1},
+      {"loads_and_adds<8, 8>", loads_and_adds<8, 8>, 2e7, 0, 24, -1},
       {"spmv", spmv, 5e8 / row, 2 * row, 24 + 20 * row, -1},
   };
   if (widest) {
