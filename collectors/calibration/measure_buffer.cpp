@@ -16,8 +16,6 @@
 namespace crosstalk::collectors::calibration {
 namespace {
 
-using models::Kind;
-
 constexpr const char* buffer_method =
     "two loads that miss all caches, with fillers behind each: the number at which half of the rounds take twice the "
     "time";

@@ -16,7 +16,6 @@ namespace {
 using models::Element;
 using models::Kind;
 using models::Operation;
-using models::Precision;
 using models::Scope;
 using models::Width;
 

@@ -180,9 +180,11 @@ models::SparseBand band_of(Bench& bench, Scope scope, Level level, std::uint32_t
 
 }  // namespace
 
-std::size_t count_sparse_roofs() { return 2 * vectors_of_levels; }
+std::size_t count_sparse_roofs() { return models::names<Scope>().size() * vectors_of_levels; }
 
-std::size_t count_sparse_bands() { return 2 * 2 * sparse_levels.size() * band_nonzeros.size(); }
+std::size_t count_sparse_bands() {
+  return models::names<Scope>().size() * 2 * sparse_levels.size() * band_nonzeros.size();
+}
 
 std::vector<models::SparseRoof> measure_sparse_roofs(Bench& bench) {
   std::vector<models::SparseRoof> roofs;

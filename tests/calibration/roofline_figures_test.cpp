@@ -83,8 +83,8 @@ TEST(DenseSize, FillsALevelWithTheVectorInAnother) {
   const auto near = dense_size(matrix, vector, true);
   ASSERT_TRUE(near);
   EXPECT_EQ(near->columns, 64U);
-  EXPECT_LE(bytes_in_memory(near->rows, 64, 64 * near->rows), matrix);
-  EXPECT_GT(bytes_in_memory(near->rows + 1, 64, 64 * (near->rows + 1)), matrix);
+  EXPECT_LE(bytes_in_memory(near->rows, 64, std::uint64_t{64} * near->rows), matrix);
+  EXPECT_GT(bytes_in_memory(near->rows + 1, 64, std::uint64_t{64} * (near->rows + 1)), matrix);
   const auto far = dense_size(matrix, vector, false);
   ASSERT_TRUE(far);
   // One row with the vector fills the vector's level.
