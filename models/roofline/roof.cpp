@@ -44,10 +44,6 @@ Result<void> check_beside(const Roof& bandwidth, const Roof& compute) {
                                                  " for " + std::to_string(compute.threads) +
                                                  "; compare roofs of the same number of threads");
   }
-  if (bandwidth.width && compute.width && bandwidth.width != compute.width) {
-    return fail(ErrorCode::invalid_argument, "the roofs " + bandwidth.name + " and " + compute.name +
-                                                 " are of different widths; compare roofs of one width");
-  }
   return {};
 }
 

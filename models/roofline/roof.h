@@ -75,7 +75,8 @@ struct Setting {
 /// Refuses a roof of another kind, or one that may be 0.
 [[nodiscard]] Result<void> check_roof(const Roof& roof, RoofKind kind);
 /// Bandwidth roofs of one level each, nearest level first, for the same threads as the compute roof. Refuses an empty
-/// list, a level that is absent or named twice, and roofs for other threads or widths.
+/// list, a level that is absent or named twice, and roofs for other threads. Widths may differ: a loop's loads and
+/// stores need not be as wide as its operations.
 [[nodiscard]] Result<std::vector<Roof>> levels_in_order(std::vector<Roof> bandwidths, const Roof& compute);
 
 }  // namespace crosstalk::models::roofline

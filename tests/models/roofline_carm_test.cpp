@@ -204,6 +204,11 @@ TEST(RooflineCarm, ADisturbedNearerLevelTakesTheFartherOnesBandwidth) {
 TEST(RooflineCarm, RefusesRoofsThatDoNotBelongTogether) {
   EXPECT_FALSE(Carm::of({}, compute(1)));
   EXPECT_FALSE(Carm::of({bandwidth(Level::l1d, 1, 2)}, compute(1)));
+  // Scalar loads beside vector operations are no contradiction.
+  Roof scalar = bandwidth(Level::l1d, 1), vector = compute(1);
+  scalar.width = Width::scalar;
+  vector.width = Width::avx2;
+  EXPECT_TRUE(Carm::of({scalar}, vector));
   EXPECT_FALSE(Carm::of({bandwidth(Level::l1d, 1), bandwidth(Level::l1d, 2)}, compute(1)));
   EXPECT_FALSE(Carm::of({compute(1)}, compute(1)));
   EXPECT_FALSE(Carm::of({bandwidth(Level::l1d, 0)}, compute(1)));
