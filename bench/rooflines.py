@@ -6,6 +6,7 @@ import argparse
 import json
 import math
 import os
+import resource
 import shutil
 import statistics
 import subprocess
@@ -343,36 +344,42 @@ AHEAD = ["nice", "-n", "-20"]  # of other programs where that is allowed, lest o
 class Peer:
     """likwid-bench, which takes kernels from the folder that it runs in, and pins itself to the first processor."""
 
-    def __init__(self, folder, machine):
+    def __init__(self, folder):
         self.folder = folder
-        self.tick_hz = machine.file["frequency"]["tsc_hz"]
         self.processor = str(min(os.sched_getaffinity(0)))
 
-    def rate(self, name, kib, expected, seconds=0.01):
-        """Flops or bytes a second; nothing: it cannot run here. `expected`: for the length of a run."""
-        of_flops = "_fma_" in name
-        a_pass = kib * 1000 / 8 * 48 if of_flops else kib * 1000
-        iterations = max(10, int(seconds * expected / a_pass))
-        shown = subprocess.run([*AHEAD, "likwid-bench", "-t", name, "-i", str(iterations), "-w", self.arrays(name, kib)], check=False,
-                               capture_output=True, text=True, cwd=self.folder)
+    def work_and_cpu_s(self, name, kib, iterations):
+        """Flops or bytes of a run, and its CPU time; nothing: it cannot run here."""
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        shown = subprocess.run([*AHEAD, "likwid-bench", "-t", name, "-i", str(iterations), "-w", self.arrays(name, kib)],
+                               check=False, capture_output=True, text=True, cwd=self.folder)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
         counted = dict(line.split(":", 1) for line in shown.stdout.splitlines() if ":" in line)
-        if "Cycles" not in counted:
+        work = counted.get("Number of Flops" if "_fma_" in name else "Data volume (Byte)")
+        return work and (float(work), after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+
+    def rate(self, name, kib, expected, seconds=0.2):
+        """Flops or bytes a second of CPU time, by the difference of a long and a brief run: it reports a rate by the elapsed
+        time only, and by a rate of the time-stamp counter that it finds at its start, which goes wrong on a busy machine.
+        Nothing: it cannot run here. `expected`: for the length of a run."""
+        a_pass = kib * 1000 / 8 * 48 if "_fma_" in name else kib * 1000
+        iterations = max(8, int(seconds * expected / a_pass))
+        brief, long = (self.work_and_cpu_s(name, kib, count) for count in (iterations // 8, iterations))
+        if not brief or not long or long[1] <= brief[1]:
             return None
-        # It counts ticks of the time-stamp counter, and finds their rate at its start, which goes wrong on a busy machine.
-        work = float(counted["Number of Flops" if of_flops else "Data volume (Byte)"])
-        return work * self.tick_hz / float(counted["Cycles"])
+        return (long[0] - brief[0]) / (long[1] - brief[1])
 
     @staticmethod
     def arrays(name, kib):
-        """As the calibration's: the second array begins 1344 bytes further in its page than the first."""
-        return f"M0:{kib}kB:1" + ("-0:M0,1:M0:168" if "_copy_" in name else "-0:M0")
+        """As the calibration's: the second array does not begin where the first does in its page."""
+        return f"M0:{kib}kB:1" + ("-0:M0,1:M0:192" if "_copy_" in name else "-0:M0")
 
     def add(self, name, text):
         with open(os.path.join(self.folder, name + ".ptt"), "w", encoding="ascii") as file:
             file.write(text)
 
     def ours(self, *arguments):
-        return json_of([*AHEAD, "taskset", "-c", self.processor, *workload("roofs", "--clock", "elapsed", "--seconds", 0.01, "--warm", 0.3, *arguments)])["per_s"]
+        return json_of([*AHEAD, "taskset", "-c", self.processor, *workload("roofs", "--seconds", 0.2, *arguments)])["per_s"]
 
 
 def peer_kernels(machine):
@@ -395,7 +402,7 @@ def compare_with_peer(folder, machine, options):
     """13"""
     if shutil.which("likwid-bench") is None:
         return "there is no likwid-bench here (`./dev deps bench` installs it).", []
-    peer = Peer(folder.path, machine)
+    peer = Peer(folder.path)
     rows, verdicts = [], []
     for name, text, kib, arguments, calibrated in peer_kernels(machine):
         peer.add(name, text)
@@ -412,11 +419,11 @@ def compare_with_peer(folder, machine, options):
         rows.append([f"`{name.removeprefix('crosstalk_')}`, {kib} KiB", f"{max(theirs) / 1e9:.1f}", f"{max(ours) / 1e9:.1f}",
                      f"{spread}", verdict, against])
         verdicts.append(verdict)
-    return (f"the calibration's kernels, {options.interleaved} "
-            "runs of each in turns on one processor. The best runs in GB/s or Gflop/s; the ratio of the ninth tenths with its 95 % interval, which is to be "
-            "within 3 % of 1, or to hold 1 if it is wider; `undecided` if that is more than 10 %. `calibrated`: the machine "
-            "file's roof against likwid-bench's best.\n\n"
-            + common.table(["kernel", "likwid-bench", "crosstalk", "ratio", "verdict", "calibrated"], rows)), verdicts
+    explained = (f"the calibration's kernels, {options.interleaved} runs of each in turns on one processor, by CPU time. The best "
+                 "runs in GB/s or Gflop/s; the ratio of the ninth tenths with its 95 % interval, which is to be within 3 % of "
+                 "1, or to hold 1 if it is wider; `undecided` if that is more than 10 %. `calibrated`: the machine file's "
+                 "roof, of some minutes before, against likwid-bench's best.\n\n")
+    return explained + common.table(["kernel", "likwid-bench", "crosstalk", "ratio", "verdict", "calibrated"], rows), verdicts
 
 
 def parse():
