@@ -101,7 +101,7 @@ Result<HierarchicalVerdict> hierarchical_verdict(const std::vector<Roof>& bandwi
     verdict.points.push_back({*roof.level, intensity(point, *roof.level),
                               level_bound(*point.flops, point.bytes(*roof.level), roof, compute)});
   }
-  if (std::none_of(verdict.points.begin(), verdict.points.end(), [](const auto& point) { return point.bound; })) {
+  if (std::none_of(verdict.points.begin(), verdict.points.end(), [](const auto& each) { return each.bound; })) {
     verdict.undecided = "no level's traffic is known";
     return verdict;
   }

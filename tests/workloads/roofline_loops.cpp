@@ -111,7 +111,7 @@ CHAINS(fma_avx512, WIDEST, Eight)
 WIDE std::uint64_t sum(Data& data, std::uint64_t n) {
   const std::size_t count = data.all.count() / 32;
   const std::uint64_t rounds = n / count + 1;
-  std::array<__m256d, 8> sums{};
+  __m256d sums[8] = {};  // NOLINT: a template drops the alignment
   for (std::uint64_t round = 0; round < rounds; ++round) {
     const double* from = data.all.data();
     for (std::size_t i = 0; i < count; ++i, from += 32) {
