@@ -423,7 +423,8 @@ def compare_with_peer(folder, machine, options):
                  "runs in GB/s or Gflop/s; the ratio of the ninth tenths with its 95 % interval, which is to be within 3 % of "
                  "1, or to hold 1 if it is wider; `undecided` if that is more than 10 %. `calibrated`: the machine file's "
                  "roof, of some minutes before, against likwid-bench's best. likwid-bench calls a kernel for each pass over "
-                 "the arrays, which costs it some 25 cycles, 4 % of the briefest passes.\n\n")
+                 "the arrays, which costs it some 25 cycles, 4 % of the briefest passes; its arrays are in pages of 4 KiB, and the "
+                 "calibration's in huge ones.\n\n")
     return explained + common.table(["kernel", "likwid-bench", "crosstalk", "ratio", "verdict", "calibrated"], rows), verdicts
 
 
