@@ -255,7 +255,8 @@ std::string nothing_seen(const Analysis& analysis) {
   const bool probed = profile::are_lines_probed(analysis.session);
   if (s.armed == 0) {
     return std::string("No line was ") + (probed ? "probed" : "watched") + " in " +
-           count_of(s.samples, "sample", "samples") + ", so nothing can be said about communication.";
+           count_of(s.samples, "sample", "samples") + ", so nothing can be said about communication. To see some, " +
+           to_see_more(analysis) + ".";
   }
   if (s.unknown_writers > 0) {
     return "It is not known who communicates: " + count_of(s.unknown_writers, "probe", "probes") + " of " +

@@ -154,6 +154,10 @@ std::string to_see_more(const Analysis& analysis) {
   if (!analysis.left_alone.empty()) {
     return "record it from outside (--observer, or -p without --inject)";
   }
+  constexpr double usual_budget = 0.03;
+  if (analysis.session.config.budget > 0 && analysis.session.config.budget < usual_budget) {
+    return "record with a higher --budget, or for longer";
+  }
   return analysis.session.exit_status ? "let the program run for longer, or record it with a shorter --period"
                                       : "record for longer";
 }

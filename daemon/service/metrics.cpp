@@ -144,8 +144,9 @@ Result<IntervalFigures> figures_of(const std::string& json) {
   figures.method = text(sampling, "method");
   read_communication(report, figures);
   for (const Json& loop : list(report, "loops")) {
+    const std::string file = text(loop, "file");
     const std::string lines =
-        fmt::format("{}:{:.0f}-{:.0f}", text(loop, "file"), number(loop, "line_begin"), number(loop, "line_end"));
+        file.empty() ? "" : fmt::format("{}:{:.0f}-{:.0f}", file, number(loop, "line_begin"), number(loop, "line_end"));
     figures.loops[{text(loop, "function"), lines}] += amount(loop, "self_s");
   }
   return figures;
@@ -208,7 +209,8 @@ void Metrics::put_communication(const std::string& stem, Rows rows, std::string&
       }
     }
   };
-  put("_cost_seconds", "Thread time in communicating accesses.", &CommunicationSeconds::cost);
+  put("_cost_seconds", "Thread time in communicating accesses, as far as they were seen: blind intervals add nothing.",
+      &CommunicationSeconds::cost);
   put("_gain_seconds", "The part of the cost that would be saved if the lines stayed in one cache, where known.",
       &CommunicationSeconds::gain);
   put("_gain_limit_seconds", "The upper end of the gain's 95 % interval.", &CommunicationSeconds::gain_limit);

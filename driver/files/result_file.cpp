@@ -40,7 +40,9 @@ Result<void> replace_file(const std::string& path, const std::string& bytes) {
     return not_written(path, errno);
   }
   constexpr mode_t readable_by_all = 0644;
-  const bool written = write_all(fd.get(), bytes) && ::fchmod(fd.get(), readable_by_all) == 0 &&
+  const mode_t masked = ::umask(0);
+  ::umask(masked);
+  const bool written = write_all(fd.get(), bytes) && ::fchmod(fd.get(), readable_by_all & ~masked) == 0 &&
                        ::rename(name.c_str(), path.c_str()) == 0;
   if (!written) {
     const int error = errno;

@@ -115,6 +115,7 @@ CellBuffer too_small(int rows, int columns, Charset charset) {
 
 CellBuffer picture_of(ViewState& state, int rows, int columns, Charset charset, bool color) {
   if (rows < least_rows || columns < least_columns) {
+    state.leave_prompt();  // else the key that ends the view would be typed into it
     return too_small(rows, columns, charset);
   }
   CellBuffer cells(rows, columns, charset);

@@ -83,6 +83,8 @@ class ViewState {
   [[nodiscard]] bool over() const { return over_; }  // the user is done
   [[nodiscard]] const std::string& filter() const { return filter_; }
   [[nodiscard]] Prompt prompt() const { return prompt_; }
+  /// Ends a prompt that cannot be shown.
+  void leave_prompt() { prompt_ = Prompt::none; }
   [[nodiscard]] const std::string& typed() const { return typed_; }
   /// A remark on the last key; empty: none.
   [[nodiscard]] const std::string& remark() const { return remark_; }
