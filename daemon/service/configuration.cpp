@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/service/configuration.h"
 
+#include <arpa/inet.h>
+
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -123,6 +126,13 @@ std::optional<double> parse_budget(std::string_view text) {
 }
 constexpr const char* budget_form = "a percentage from 0.1% to 50%, like \"1%\"";
 
+std::optional<std::string> parse_address(const std::string& text) {
+  std::array<unsigned char, sizeof(in6_addr)> bytes{};
+  const bool is_address = text.empty() || ::inet_pton(AF_INET, text.c_str(), bytes.data()) == 1 ||
+                          ::inet_pton(AF_INET6, text.c_str(), bytes.data()) == 1;
+  return is_address ? std::optional(text) : std::nullopt;
+}
+
 bool is_name(const std::string& name) {
   constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
   return !name.empty() && name.size() <= 64 && name.front() != '.' &&
@@ -222,7 +232,7 @@ Result<void> take_state(const toml::table& whole, const std::string& file, Confi
 Result<void> take_metrics(const toml::table& whole, const std::string& file, Configuration& into) {
   TableReader table(whole, file, "in [metrics]");
   std::uint32_t port = into.metrics_port;
-  table.take("address", into.metrics_address);
+  table.take_text("address", into.metrics_address, parse_address, "an IP address, like \"127.0.0.1\", or empty");
   table.take("port", port, 0, 65535);
   table.take("rows", into.metrics_rows, 0, 1000);
   into.metrics_port = static_cast<std::uint16_t>(port);
@@ -286,14 +296,14 @@ Result<Configuration> parse_configuration(std::string_view text, const std::stri
 Result<Configuration> read_configuration(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) {
-    return fail(ErrorCode::not_found, "cannot read the configuration " + path + ": " + std::strerror(errno));
+    return fail(ErrorCode::invalid_argument, "cannot read the configuration " + path + ": " + std::strerror(errno));
   }
   const bool is_empty = file.peek() == std::ifstream::traits_type::eof();
   std::ostringstream text;
   text << file.rdbuf();  // unlike an iterator, it throws nothing
   const bool is_read = !file.bad() && (is_empty || !text.fail());
   return is_read ? parse_configuration(text.str(), path)
-                 : fail(ErrorCode::system, "cannot read the configuration " + path + ": is it a file?");
+                 : fail(ErrorCode::invalid_argument, "cannot read the configuration " + path + ": is it a file?");
 }
 
 }  // namespace crosstalk::service

@@ -7,6 +7,7 @@
 #include <ctime>
 #include <utility>
 
+#include "daemon/service/journal.h"
 #include "daemon/service/messages.h"
 
 namespace crosstalk::service {
@@ -106,6 +107,7 @@ void WatchedService::begin(const std::vector<pid_t>& pids, std::uint64_t now_ns)
   if (!worker) {
     pids_.clear();
     fail_for(worker.error().message, now_ns);
+    log_line(Level::error, settings_.name + ": " + state_);
     return;
   }
   worker_ = std::move(*worker);

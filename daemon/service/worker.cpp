@@ -56,7 +56,9 @@ void become(const WorkerPlan& plan, char* const* arguments, pid_t daemon, std::v
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  ::signal(SIGPIPE, SIG_DFL);
+  for (const int signal : {SIGPIPE, SIGINT, SIGQUIT, SIGTERM, SIGHUP}) {  // a script ignores SIGINT in its background
+    ::signal(signal, SIG_DFL);
+  }
   ::prctl(PR_SET_PDEATHSIG, SIGINT);
   if (::getppid() != daemon || !arrange(fds)) {
     return;

@@ -97,8 +97,8 @@ Result<void> act(const ServiceCommand& command) {
   const std::string text = command.format == Format::json              ? content.dump(2) + "\n"
                            : command.action == ServiceAction::profiles ? profiles_text(content)
                                                                        : status_text(content);
-  return std::fputs(text.c_str(), stdout) >= 0 ? Result<void>()
-                                               : fail(ErrorCode::system, "standard output cannot be written");
+  const bool written = std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
+  return written ? Result<void>() : fail(ErrorCode::system, "standard output cannot be written");
 }
 
 int ask_service(const ServiceCommand& command) {

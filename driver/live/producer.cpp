@@ -99,7 +99,8 @@ class Producer::State {
         watch_(watch_of(folder_.path())),
         recorder_(std::move(recorder)),
         window_(request.window_s, request.refresh_s),
-        refresh_s_(request.refresh_s) {
+        refresh_s_(request.refresh_s),
+        is_attached_(request.command.empty()) {
     options_.symbols.sysroot = request.sysroot;
     options_.symbols.debuginfod = false;  // a live view does not wait for servers
     options_.symbols.cache = std::make_shared<symbolizer::ModuleCache>();
@@ -123,6 +124,7 @@ class Producer::State {
   RecorderProcess recorder_;
   Window window_;
   double refresh_s_;
+  bool is_attached_;  // else its recorder dies of the same signal as the command
   attribution::AnalysisOptions options_;
   std::optional<ReportMachine> machine_;  // from the first profile on
   ThreadNumbers numbers_;
@@ -265,6 +267,10 @@ Result<std::optional<Snapshot>> Producer::State::last() {
                                    : fmt::format("the recorder ended with status {} before there was a picture; the "
                                                  "processes may have ended",
                                                  status));
+  }
+  constexpr int of_signals = 128;
+  if (is_attached_ && *recorder_.status() > of_signals) {
+    return fail(ErrorCode::system, "the recorder was killed: nothing more is measured");
   }
   return std::optional<Snapshot>();
 }

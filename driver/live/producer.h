@@ -33,7 +33,8 @@ class Producer {
   ~Producer();
 
   /// Waits for the next picture. The first one comes after a second or so, from the beginning of the first interval.
-  /// nullopt: the processes have ended, or `stop` is readable. An error: the recorder ended before there was a picture.
+  /// nullopt: the processes have ended, or `stop` is readable. An error: the recorder ended before there was a picture,
+  /// or was killed.
   [[nodiscard]] Result<std::optional<Snapshot>> next(int stop);
 
  private:

@@ -2,6 +2,7 @@
 #include "driver/service/connection.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -46,6 +47,11 @@ std::string daemon_socket() {
 bool has_daemon() { return service::Channel::connect(daemon_socket()).has_value(); }
 
 Result<Answer> next_answer(const service::Channel& channel) {
+  constexpr int patience_ms = 20'000;
+  pollfd awaited{channel.fd(), POLLIN, 0};
+  if (::poll(&awaited, 1, patience_ms) == 0) {
+    return fail(ErrorCode::system, "crosstalkd does not answer within 20 s; is it stopped?");
+  }
   auto received = channel.receive();
   if (!received || received->message.empty()) {
     return fail(ErrorCode::system, "crosstalkd has closed the connection; its log says why: journalctl -u crosstalkd");
@@ -67,15 +73,18 @@ Result<Answer> ask(const service::Channel& channel, const service::Request& requ
 }
 
 Result<void> save_profile(const UniqueFd& profile, const std::string& path) {
-  if (auto kept = profile::make_room(path); !kept) {
-    return tl::unexpected<Error>(kept.error());
+  const auto had_one = profile::make_room(path);
+  if (!had_one) {
+    return tl::unexpected<Error>(had_one.error());
   }
   const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-  if (!file.valid() || !copy(profile.get(), file.get())) {
-    return fail(ErrorCode::permission,
-                "cannot write " + path + ": " + std::strerror(errno) + "; choose another place with -o");
+  if (file.valid() && copy(profile.get(), file.get())) {
+    return {};
   }
-  return {};
+  const int error = errno;
+  profile::undo_make_room(path, *had_one);
+  return fail(ErrorCode::permission,
+              "cannot write " + path + ": " + std::strerror(error) + "; choose another place with -o");
 }
 
 }  // namespace crosstalk::driver

@@ -211,6 +211,17 @@ class Stream(Top):
         self.end(process)
 
     @needs_events
+    def test_a_killed_recorder_is_told(self):
+        program = self.start(workload("private_only"), "--seconds", "600")
+        process = self.begin("-p", str(program.pid), "--json", *QUICK)
+        self.assertTrue(process.stdout.readline())
+        (recorder,) = recorders_of(self.scratch)
+        os.kill(recorder, signal.SIGKILL)
+        _, err = process.communicate(timeout=60)
+        self.assertEqual((process.returncode, err), (1, "crosstalk: the recorder was killed: nothing more is measured\n"))
+        self.assertEqual(os.listdir(self.scratch), [])
+
+    @needs_events
     def test_nothing_outlives_it_when_it_is_killed(self):
         process = self.begin("-p", str(self.start("sleep", "600").pid), "--json", *QUICK)
         self.assertTrue(process.stdout.readline())

@@ -121,7 +121,7 @@ TEST(Configuration, NamesTheLineOfABadValue) {
   expect_refused("[state]\ndirectory = \"relative\"\n", 1, "directory must be an absolute path; it is 'relative'");
   expect_refused("[metrics]\nport = 65536\n", 2, "port must be a number from 0 to 65535");
   expect_refused("[metrics]\nrows = 1001\n", 2, "rows must be");
-  expect_refused("[metrics]\naddress = true\n", 2, "address must be a string");
+  expect_refused("[metrics]\naddress = true\n", 2, "address must be an IP address");
 }
 
 TEST(Configuration, NamesTheLineOfABadService) {
@@ -177,6 +177,7 @@ TEST(Configuration, RefusesWhatIsNotToml) {
   expect_refused("[daemon]\n[state]\n[daemon]\n", 3, "it is not TOML");
   expect_refused("\xff\n", 1, "it is not TOML");
   expect_refused("[\x01]\n", 1, "it is not TOML");
+  expect_refused("[metrics]\naddress = \"nope\"\n", 2, "address must be an IP address");
   expect_refused("gr\xc3\xb6sse = 1\n", 1, "it is not TOML");  // a letter that keys may not have without quotes
   expect_refused("a = " + std::string(100'000, '['), 1, "it is not TOML");
 }
@@ -191,7 +192,7 @@ TEST(ReadConfiguration, NamesTheFile) {
   const std::string folder = ::testing::TempDir() + "configuration" + std::to_string(::getpid());
   std::filesystem::create_directory(folder);
   const std::string path = folder + "/c.toml";
-  EXPECT_EQ(read_configuration(path).error().code, ErrorCode::not_found);
+  EXPECT_EQ(read_configuration(path).error().code, ErrorCode::invalid_argument);
   EXPECT_FALSE(read_configuration(folder));
   std::ofstream(path) << "[daemon]\nsessions = 9\n";
   EXPECT_EQ(read_configuration(path)->sessions, 9U);
