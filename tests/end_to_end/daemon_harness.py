@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -188,6 +189,10 @@ class Case(harness.Case):
             copy.write(file.read())
         return self.path(name)
 
+    def service_program(self, name):
+        """A copy of a workload: other tests run the workload itself meanwhile, and would belong to the service."""
+        return shutil.copy(harness.workload(name), self.path(f"{name}-service"))
+
     def process(self, *command):
         """A process to record. It does not outlive the test."""
         process = subprocess.Popen(command or ["sleep", "1000"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
@@ -215,6 +220,11 @@ class Case(harness.Case):
 
     def metrics_address(self):
         return harness.wait_until(lambda: re.search(r"metrics are at (\S+)", self.logged())).group(1)
+
+    def newest(self, service):
+        """The profile that is being written, or was last."""
+        folder = os.path.join(self.state, "services", service)
+        return os.path.join(folder, max(name for name in os.listdir(folder) if not name.endswith(("-wal", "-shm"))))
 
     def scrape(self):
         """The text of the metrics."""

@@ -114,8 +114,9 @@ class Records(daemon_harness.Case):
 
     @needs_events
     def test_recordings_are_whole_at_the_daemons_end(self):
-        target = self.process(workload("false_sharing"), "--seconds", "60")
-        daemon = self.daemon(f'[[service]]\nname = "web"\ncommand = "{workload("false_sharing")}*"\ninterval = "1h"\n')
+        program = self.service_program("false_sharing")
+        target = self.process(program, "--seconds", "60")
+        daemon = self.daemon(f'[[service]]\nname = "web"\ncommand = "{program}*"\ninterval = "1h"\n')
         client, _ = self.begin({**RECORD, "pids": [target.pid], "options": {"budget_percent": 1}})
         wait_until(lambda: self.writes("services/web") and self.writes("sessions"))
         workers = children_of(daemon.pid)
@@ -131,8 +132,9 @@ class Records(daemon_harness.Case):
 
     @needs_events
     def test_recordings_end_by_themselves_if_the_daemon_is_killed(self):
-        target = self.process(workload("false_sharing"), "--seconds", "60")
-        service = f'[[service]]\nname = "web"\ncommand = "{workload("false_sharing")}*"\ninterval = "1h"\n'
+        program = self.service_program("false_sharing")
+        target = self.process(program, "--seconds", "60")
+        service = f'[[service]]\nname = "web"\ncommand = "{program}*"\ninterval = "1h"\n'
         daemon = self.daemon(service)
         self.begin({**RECORD, "pids": [target.pid]})
         wait_until(lambda: self.writes("services/web") and self.writes("sessions"))
@@ -146,14 +148,14 @@ class Records(daemon_harness.Case):
         (profile,) = self.profiles("web")
         self.assertTrue(self.report(profile)["complete"])
         daemon = self.daemon(service)
-        self.assertEqual(self.sessions_left(), [])
-        wait_until(lambda: self.writes("services/web"))
+        wait_until(lambda: not self.sessions_left())
+        wait_until(lambda: self.writes("services/web") and harness.samples_in(self.newest("web")) > 0)
         self.assertEqual(self.stop(daemon), 0)
         self.assertEqual(len(self.profiles("web")), 2)
 
     @needs_events
     def test_a_service_is_recorded_in_intervals_and_told_by_metrics(self):
-        program = workload("private_only")
+        program = self.service_program("private_only")
         target = self.process(program, "--threads", "1", "--seconds", "60")  # reports run while a processor is idle
         self.daemon(f'[[service]]\nname = "web"\ncommand = "{program}*"\ninterval = "1s"\n', metrics=True)
         kind, text = self.scrape()

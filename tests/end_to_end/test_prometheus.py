@@ -14,7 +14,7 @@ import urllib.request
 
 import daemon_harness
 import harness
-from harness import wait_until, workload
+from harness import wait_until
 
 LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 
@@ -92,8 +92,9 @@ class Scraped(daemon_harness.Case):
     @harness.needs_events
     @harness.verify("fetches Debian's Prometheus")
     def test_it_stores_every_series_that_the_daemon_tells(self):
-        target = self.process(workload("false_sharing"), "--seconds", "600")
-        self.daemon(f'[[service]]\nname = "web"\ncommand = "{workload("false_sharing")}*"\ninterval = "1s"\n', metrics=True)
+        program = self.service_program("false_sharing")
+        target = self.process(program, "--seconds", "600")
+        self.daemon(f'[[service]]\nname = "web"\ncommand = "{program}*"\ninterval = "1s"\n', metrics=True)
         wait_until(lambda: (self.metric("crosstalk_intervals_total", service="web") or 0) >= 3)
         target.kill()  # so the metrics stand still
         target.wait()
