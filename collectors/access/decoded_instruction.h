@@ -151,6 +151,10 @@ struct DecodedInstruction {
   [[nodiscard]] std::uint64_t immediate_value() const {
     return has(trait_wide_immediate) ? wide() : static_cast<std::uint64_t>(std::int64_t{immediate});
   }
+  /// Bytes that a `ret` takes off the stack after the return address.
+  [[nodiscard]] std::uint64_t dropped_arguments() const {
+    return source == Place::none && destination == Place::immediate ? immediate_value() & 0xffffU : 0;
+  }
 };
 static_assert(sizeof(DecodedInstruction) == 24);
 

@@ -155,8 +155,8 @@ void Emulator::receive(const DecodedInstruction& instruction, Value popped) {
 
 void Emulator::drop_arguments(const DecodedInstruction& instruction) {
   Value top = get(Register::rsp);
-  if (top.known && instruction.source == Place::none && instruction.destination == Place::immediate) {
-    top.bits += instruction.immediate_value() & 0xffffU;
+  if (top.known) {
+    top.bits += instruction.dropped_arguments();
     set(Register::rsp, top);
   }
 }

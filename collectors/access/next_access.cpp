@@ -65,10 +65,6 @@ class NextAccessSearch {
 
  private:
   [[nodiscard]] bool term(const Run& run, Place place, Term& out) const;
-  [[nodiscard]] std::uint64_t stack_pointer(const Run& run) const {
-    const Value now = run.emulator().get(Register::rsp);
-    return now.known ? now.bits : stack_;
-  }
   bool pass_spill(const Run& run, const FoundAccess& spill);
 
   Provenance provenance_;  // beside the emulator
@@ -108,11 +104,7 @@ bool NextAccessSearch::fetched(const Run& run) {
 bool NextAccessSearch::accesses(const Run& run) {
   const DecodedInstruction& instruction = run.instruction();
   const Value address = run.address();
-  bool spill = is_spill(instruction, address, stack_pointer(run));
-  if (!spill && address.known && is_at_stack_top(instruction.kind(), address.bits, stack_pointer(run))) {
-    route_.depends();  // on the address
-    spill = true;
-  }
+  const bool spill = is_passed_by(instruction, address, run.emulator().get(Register::rsp), stack_, route_);
   if (!spill && is_fixed_jump(instruction)) {
     return address.known;
   }

@@ -3,6 +3,7 @@
 // registers if possible. Each step back is executed forward again: a path whose results differ from the registers or
 // flags found was not taken. If several paths are left and the code is a loop, the path of its next round decides.
 #include <array>
+#include <utility>
 
 #include "collectors/access/code.h"
 #include "collectors/access/emulator.h"
@@ -16,7 +17,7 @@ namespace crosstalk::in_target {
 
 namespace {
 
-constexpr unsigned max_steps = 4;
+constexpr unsigned max_steps = Round::most;
 constexpr unsigned max_steps_above = 5;
 constexpr std::uint8_t least_confidence = 190;  // of 255, in the start of the instruction that lies before
 
@@ -62,7 +63,8 @@ class Undo {
         before_.set(Register::rsp, after_.get(Register::rsp) + sizeof(std::uint64_t));
         break;
       case Operation::ret:
-        undo_return();
+        before_.set(Register::rsp, after_.get(Register::rsp) +
+                                       (std::uint64_t{0} - sizeof(std::uint64_t) - instruction.dropped_arguments()));
         break;
       case Operation::pop:
         if (instruction.destination != place_of(Register::rsp)) {
@@ -86,7 +88,6 @@ class Undo {
 
  private:
   void undo_sum();
-  void undo_return();
   void undo_lea();
   void recover_source();
   void undo_string();
@@ -115,12 +116,6 @@ void Undo::undo_sum() {
   if (term.known && result.known) {
     before_.set(instruction_.destination, 8, {added ? result.bits - term.bits : result.bits + term.bits, true});
   }
-}
-
-void Undo::undo_return() {
-  const bool drops = instruction_.source == Place::none && instruction_.destination == Place::immediate;
-  const std::uint64_t arguments = drops ? instruction_.immediate_value() & 0xffffU : 0;
-  before_.set(Register::rsp, after_.get(Register::rsp) + (std::uint64_t{0} - sizeof(std::uint64_t) - arguments));
 }
 
 /// lea r, [r + index * scale + displacement], or r as an unscaled index.
@@ -215,6 +210,8 @@ class Retracer {
   DecodedInstruction instruction_;
   std::array<std::uint64_t, max_steps> steps_{};  // instructions that were stepped back to
   unsigned step_count_ = 0;
+  Round round_;  // empty: not sought yet, or not known
+  bool sought_round_ = false;
   bool has_spill_ = false;
   bool above_ = false;     // it is asked whether execution may have come from above
   bool compared_ = false;  // and values had a say in it
@@ -273,20 +270,18 @@ bool Retracer::step_back_the_only_way() {
 
 /// To the instruction by which a loop's next round comes here: most rounds take the path of the one before.
 [[gnu::noinline]] bool Retracer::step_back_by_round() {
-  Round round;
-  if (!find_round(registers_, flags_, fs_base_, window_, reader_, round)) {
-    return false;
+  if (!std::exchange(sought_round_, true) && find_round(registers_, flags_, fs_base_, window_, reader_, round_)) {
+    route_.depends();  // on the memory that decides the path
   }
-  route_.depends();  // on the memory that decides the path
-  if (step_count_ >= round.length) {
+  if (step_count_ >= round_.length) {
     return false;
   }
   for (unsigned i = 0; i < step_count_; ++i) {
-    if (steps_[i] != round.last[i]) {
+    if (steps_[i] != round_.last[i]) {
       return false;
     }
   }
-  const std::uint64_t from = round.last[step_count_];
+  const std::uint64_t from = round_.last[step_count_];
   return window_.decode(from, instruction_) && undo_from(from);
 }
 
@@ -452,13 +447,7 @@ Retracer::Verdict Retracer::look(FoundAccess& out) {
     return Verdict::on;
   }
   const Value address = emulator_.address(instruction_, at_ + instruction_.length);
-  const Value now = emulator_.get(Register::rsp);
-  const std::uint64_t stack = now.known ? now.bits : stack_;
-  bool spill = is_spill(instruction_, address, stack);
-  if (!spill && address.known && is_at_stack_top(instruction_.kind(), address.bits, stack)) {
-    route_.depends();  // on the address
-    spill = true;
-  }
+  const bool spill = is_passed_by(instruction_, address, emulator_.get(Register::rsp), stack_, route_);
   if (!address.known) {
     return spill ? Verdict::on : Verdict::stop;
   }

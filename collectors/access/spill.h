@@ -6,6 +6,7 @@
 
 #include "collectors/access/decoded_instruction.h"
 #include "collectors/access/emulator.h"
+#include "collectors/access/route.h"
 
 namespace crosstalk::in_target {
 
@@ -31,6 +32,21 @@ inline bool is_spill(const DecodedInstruction& instruction, Value address, std::
   }
   return instruction.base == static_cast<std::uint8_t>(Register::rbp) && address.known &&
          address.bits - (stack_pointer - below) < below + above;
+}
+
+/// True if the search for an access passes by this one: a spill, or at the stack's top. `rsp`: before the instruction,
+/// else `stack_pointer`. Notes in `route` if the answer depends on the address.
+inline bool is_passed_by(const DecodedInstruction& instruction, Value address, Value rsp, std::uint64_t stack_pointer,
+                         Route& route) {
+  const std::uint64_t stack = rsp.known ? rsp.bits : stack_pointer;
+  if (is_spill(instruction, address, stack)) {
+    return true;
+  }
+  if (!address.known || !is_at_stack_top(instruction.kind(), address.bits, stack)) {
+    return false;
+  }
+  route.depends();
+  return true;
 }
 
 /// A jump or call through a word at a fixed place, as a linkage table has them: written once, then only read.
