@@ -77,6 +77,17 @@ const Mapping* mapping_at(const std::vector<Mapping>& maps, std::uint64_t addres
   return mapping.contains(address) ? &mapping : nullptr;
 }
 
+bool is_own_data(const std::vector<Mapping>& maps, std::uint64_t address) {
+  const auto of_file = [](const Mapping& mapping) { return mapping.inode != 0 && !mapping.shared; };
+  const Mapping* const mapping = mapping_at(maps, address);
+  if (mapping == nullptr || of_file(*mapping) || mapping->path == "[heap]") {
+    return mapping != nullptr;
+  }
+  // Variables without initial values lie in an anonymous mapping, right behind the file's.
+  const Mapping* const before = mapping_at(maps, mapping->begin - 1);
+  return mapping->path.empty() && !mapping->shared && before != nullptr && of_file(*before);
+}
+
 bool is_watchable(const Mapping* mapping) {
   return mapping != nullptr && mapping->readable && !mapping->path.starts_with("[v");  // [vvar], [vdso], [vsyscall]
 }

@@ -30,6 +30,10 @@ struct Mapping {
 /// The mapping that `address` lies in; null: none. `maps` are by address.
 [[nodiscard]] const Mapping* mapping_at(const std::vector<Mapping>& maps, std::uint64_t address);
 
+/// True for the data of programs and libraries, and for the heap that begins behind the program: private memory that
+/// only the kernel fills. The pages of other mappings may be served by a userfaultfd.
+[[nodiscard]] bool is_own_data(const std::vector<Mapping>& maps, std::uint64_t address);
+
 /// True if a watchpoint may lie there. False if the kernel writes the time there, or nothing is mapped.
 [[nodiscard]] bool is_watchable(const Mapping* mapping);
 

@@ -57,8 +57,9 @@ bool SampleView::read_data(void* view, std::uint64_t address, void* out, std::si
 }
 
 bool SampleView::read_now(void* view, std::uint64_t address, void* out, std::size_t bytes) {
+  const auto& self = *static_cast<const SampleView*>(view);
   return read_data(view, address, out, bytes) ||
-         static_cast<const SampleView*>(view)->memory_.read(address, out, bytes);
+         (is_own_data(self.maps_, address) && self.memory_.read(address, out, bytes));
 }
 
 }  // namespace crosstalk::observer

@@ -41,6 +41,23 @@ TEST(ProcessMaps, AnAddressIsFoundInItsMapping) {
   EXPECT_EQ(mapping_at({}, 0), nullptr);
 }
 
+TEST(ProcessMaps, OwnDataIsWhatOnlyTheKernelFills) {
+  const std::vector<Mapping> maps = parse_maps(
+      "00400000-00401000 rw-p 00001000 08:02 5      /usr/bin/program\n"
+      "00401000-00403000 rw-p 00000000 00:00 0 \n"
+      "00405000-00406000 rw-p 00000000 00:00 0      [heap]\n"
+      "7f0000000000-7f0000100000 rw-p 00000000 00:00 0 \n"
+      "7f0000200000-7f0000201000 rw-s 00000000 00:01 7      /dev/shm/shared\n"
+      "7f0000201000-7f0000202000 rw-p 00000000 00:00 0 \n");
+  EXPECT_TRUE(is_own_data(maps, 0x400fff));
+  EXPECT_TRUE(is_own_data(maps, 0x402000));
+  EXPECT_TRUE(is_own_data(maps, 0x405008));
+  EXPECT_FALSE(is_own_data(maps, 0x404000));
+  EXPECT_FALSE(is_own_data(maps, 0x7f0000000000));
+  EXPECT_FALSE(is_own_data(maps, 0x7f0000200000));
+  EXPECT_FALSE(is_own_data(maps, 0x7f0000201000));
+}
+
 TEST(ProcessMaps, TheKernelsOwnPagesAreNotWatched) {
   const std::vector<Mapping> maps = parse_maps(text);
   EXPECT_TRUE(is_watchable(mapping_at(maps, 0xe03000)));

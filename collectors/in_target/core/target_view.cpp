@@ -50,7 +50,7 @@ TargetView::TargetView(const ThreadState& self, const Registers& registers)
   }
 }
 
-CodeReader TargetView::reader() { return {this, read_code, read_data}; }
+CodeReader TargetView::reader() { return {this, read_code, read_data, read_now}; }
 
 bool TargetView::read_code(void* view, std::uint64_t address, void* out, std::size_t bytes) {
   const auto& self = *static_cast<TargetView*>(view);
@@ -65,14 +65,24 @@ bool TargetView::read_code(void* view, std::uint64_t address, void* out, std::si
   return read_memory(address, out, bytes, runtime().pid) == bytes;
 }
 
-bool TargetView::read_data(void* view, std::uint64_t address, void* out, std::size_t bytes) {
-  const auto& self = *static_cast<TargetView*>(view);
-  if (address >= self.stack_begin_ && address < self.stack_end_ && bytes <= self.stack_end_ - address &&
+/// False: it does not lie there.
+bool TargetView::read_stack(std::uint64_t address, void* out, std::size_t bytes) const {
+  if (address >= stack_begin_ && address < stack_end_ && bytes <= stack_end_ - address &&
       address % sizeof(std::uint64_t) == 0 && bytes % sizeof(std::uint64_t) == 0) {
     copy_words(address, out, bytes);
     return true;
   }
-  return read_memory(address, out, bytes, runtime().pid) == bytes;
+  return false;
+}
+
+bool TargetView::read_data(void* view, std::uint64_t address, void* out, std::size_t bytes) {
+  return static_cast<const TargetView*>(view)->read_stack(address, out, bytes) ||
+         read_memory(address, out, bytes, runtime().pid) == bytes;
+}
+
+bool TargetView::read_now(void* view, std::uint64_t address, void* out, std::size_t bytes) {
+  return static_cast<const TargetView*>(view)->read_stack(address, out, bytes) ||
+         (is_present(address) && read_memory(address, out, bytes, runtime().pid) == bytes);
 }
 
 }  // namespace crosstalk::in_target

@@ -26,6 +26,8 @@ class TargetView {
  private:
   static bool read_code(void* view, std::uint64_t address, void* out, std::size_t bytes);
   static bool read_data(void* view, std::uint64_t address, void* out, std::size_t bytes);
+  static bool read_now(void* view, std::uint64_t address, void* out, std::size_t bytes);
+  bool read_stack(std::uint64_t address, void* out, std::size_t bytes) const;
 
   std::uint64_t ip_;
   bool can_decode_;

@@ -32,12 +32,6 @@ bool others_have_gone(std::uint64_t until_ns) {
 
 static_assert(sizeof(LineWords) == profile::cache_line);
 
-bool is_present(std::uint64_t line) {
-  constexpr std::uint64_t page = 4096;
-  unsigned char residency = 0;
-  return system_call(SYS_mincore, line & ~(page - 1), page, &residency) == 0 && (residency & 1U) != 0;
-}
-
 bool look(std::uint64_t line, LineWords& out) {
   return read_memory(line, out.data(), sizeof out, runtime().pid) == sizeof out;
 }

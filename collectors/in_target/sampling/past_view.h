@@ -34,7 +34,7 @@ class PastView {
   }
 
   static bool read_now(void* view, std::uint64_t address, void* out, std::size_t bytes) {
-    return read_data(view, address, out, bytes) || read_code(view, address, out, bytes);
+    return read_data(view, address, out, bytes) || (is_present(address) && read_code(view, address, out, bytes));
   }
 
   const collectors::PerfSample& sample_;

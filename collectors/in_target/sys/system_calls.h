@@ -80,6 +80,14 @@ inline std::size_t read_memory(std::uint64_t address, void* out, std::size_t byt
   return got < 0 ? 0 : static_cast<std::size_t>(got);
 }
 
+/// True if the page of `address` is in memory. Reading another one may ask the server of a userfaultfd for it, or a
+/// disk.
+inline bool is_present(std::uint64_t address) {
+  constexpr std::uint64_t page = 4096;
+  unsigned char residency = 0;
+  return system_call(SYS_mincore, address & ~(page - 1), page, &residency) == 0 && (residency & 1U) != 0;
+}
+
 /// The processor that the calling thread runs on: Linux keeps node << 12 | cpu as the limit of a segment, for the
 /// vdso's getcpu(). RDTSCP would tell it, too, but faults if the program has forbidden time stamps (PR_SET_TSC).
 inline std::uint16_t current_cpu() {
