@@ -129,7 +129,7 @@ std::vector<pid_t> candidates_for(const std::set<pid_t>& parents) {
   std::map<pid_t, std::vector<pid_t>> threads;
   std::size_t thread_count = 0;
   for (const pid_t pid : parents) {
-    threads[pid] = numbers_in(folder_of(pid) + "/task");
+    threads[pid] = threads_of(pid);
     thread_count += threads[pid].size();
   }
   if (!listed || thread_count >= all.size()) {

@@ -87,6 +87,18 @@ std::vector<PairShare> costliest_pairs(const Matrix& cells) {
   return pairs;
 }
 
+/// Leaves the first `most` rows by `before`, in order. Returns how many there were.
+template <class Row, class Before, class InOrder>
+std::size_t cut(std::vector<Row>& rows, std::size_t most, Before before, InOrder in_order) {
+  const std::size_t all = rows.size();
+  if (all > most) {
+    std::stable_sort(rows.begin(), rows.end(), before);
+    rows.resize(most);
+    std::sort(rows.begin(), rows.end(), in_order);
+  }
+  return all;
+}
+
 void fill_cells(const Analysis& window, const Analysis& latest, bool known, Snapshot& snapshot) {
   const Latest before(latest.communication.cells,
                       [](const attribution::Cell& cell) { return std::pair(cell.producer, cell.consumer); });
@@ -96,19 +108,17 @@ void fill_cells(const Analysis& window, const Analysis& latest, bool known, Snap
     add_latest(row.exchange, before.like(cell), known);
     snapshot.cells.push_back(row);
   }
-  if (snapshot.cells.size() > most_cells) {
-    const auto costlier = [](const CellRow& a, const CellRow& b) {
-      return std::pair(a.exchange.cost_s.value_or(0), a.exchange.seen) >
-             std::pair(b.exchange.cost_s.value_or(0), b.exchange.seen);
-    };
-    std::stable_sort(snapshot.cells.begin(), snapshot.cells.end(), costlier);
+  const auto costlier = [](const CellRow& a, const CellRow& b) {
+    return std::pair(a.exchange.cost_s.value_or(0), a.exchange.seen) >
+           std::pair(b.exchange.cost_s.value_or(0), b.exchange.seen);
+  };
+  const auto in_order = [](const CellRow& a, const CellRow& b) {
+    return std::pair(a.producer, a.consumer) < std::pair(b.producer, b.consumer);
+  };
+  if (const std::size_t all = cut(snapshot.cells, most_cells, costlier, in_order); all > most_cells) {
     snapshot.warnings.push_back(
-        {"rows_left_out", fmt::format("the matrix has the {} costliest of {} pairs of threads that communicate",
-                                      most_cells, snapshot.cells.size())});
-    snapshot.cells.resize(most_cells);
-    std::sort(snapshot.cells.begin(), snapshot.cells.end(), [](const CellRow& a, const CellRow& b) {
-      return std::pair(a.producer, a.consumer) < std::pair(b.producer, b.consumer);
-    });
+        {"rows_left_out",
+         fmt::format("the matrix has the {} costliest of {} pairs of threads that communicate", most_cells, all)});
   }
 }
 
@@ -231,12 +241,9 @@ void fill_threads(const Analysis& window, const Analysis& latest, Snapshot& snap
     snapshot.threads.push_back({thread.index, thread.pid, thread.tid, thread.name, thread.cpu_s,
                                 now != nullptr ? now->cpu_s : std::optional(0.0), thread.communication_s});
   }
-  if (const std::size_t all = snapshot.threads.size(); all > most_threads) {
-    std::stable_sort(snapshot.threads.begin(), snapshot.threads.end(),
-                     [](const ThreadRow& a, const ThreadRow& b) { return a.cpu_s.value_or(0) > b.cpu_s.value_or(0); });
-    snapshot.threads.resize(most_threads);
-    std::sort(snapshot.threads.begin(), snapshot.threads.end(),
-              [](const ThreadRow& a, const ThreadRow& b) { return a.index < b.index; });
+  const auto busier = [](const ThreadRow& a, const ThreadRow& b) { return a.cpu_s.value_or(0) > b.cpu_s.value_or(0); };
+  const auto in_order = [](const ThreadRow& a, const ThreadRow& b) { return a.index < b.index; };
+  if (const std::size_t all = cut(snapshot.threads, most_threads, busier, in_order); all > most_threads) {
     snapshot.warnings.push_back(
         {"rows_left_out", fmt::format("the {} of {} threads that used most time are listed", most_threads, all)});
   }

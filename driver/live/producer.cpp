@@ -268,8 +268,7 @@ Result<std::optional<Snapshot>> Producer::State::last() {
                                                  "processes may have ended",
                                                  status));
   }
-  constexpr int of_signals = 128;
-  if (is_attached_ && *recorder_.status() > of_signals) {
+  if (is_attached_ && recorder_.killed()) {
     return fail(ErrorCode::system, "the recorder was killed: nothing more is measured");
   }
   return std::optional<Snapshot>();

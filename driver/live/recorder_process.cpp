@@ -115,7 +115,6 @@ void RecorderProcess::read_words() {
 std::optional<int> RecorderProcess::status() {
   int status = 0;
   if (!status_ && pid_ > 0 && ::waitpid(pid_, &status, WNOHANG) == pid_) {
-    constexpr int of_signals = 128;
     status_ = WIFSIGNALED(status) ? of_signals + WTERMSIG(status) : WEXITSTATUS(status);
   }
   return status_;

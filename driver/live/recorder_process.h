@@ -38,10 +38,13 @@ class RecorderProcess {
 
   /// The exit status once it has ended, as in a shell.
   [[nodiscard]] std::optional<int> status();
+  /// True if it has ended by a signal.
+  [[nodiscard]] bool killed() { return status().value_or(0) > of_signals; }
   /// Tells it to end, and its command with it, and waits for that: for some seconds, then it is killed.
   void stop();
 
  private:
+  static constexpr int of_signals = 128;  // in a shell's exit status, before the signal's number
   RecorderProcess() = default;
 
   pid_t pid_ = -1;
