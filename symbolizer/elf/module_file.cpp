@@ -21,10 +21,6 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view deleted = " (deleted)";
 
-std::string under(const std::string& prefix, const std::string& path) {
-  return prefix + (path.starts_with('/') ? "" : "/") + path;
-}
-
 /// A file's place: a path below a root, with its links below it, too, or a plain path.
 struct PlaceOfFile {
   std::string root, path;
