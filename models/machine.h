@@ -6,6 +6,7 @@
 // multiply-add 2 n.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -54,6 +55,11 @@ enum class Mix : std::uint8_t { loads, two_to_one, one_to_one, stores };
 enum class Element : std::uint8_t { int32, int64 };
 /// Instructions that access no memory; floating-point ones are additions of doubles, in vectors of that width.
 enum class Kind : std::uint8_t { nop, integer_add, scalar, sse, avx2, avx512 };
+
+inline constexpr std::array all_widths = {Width::scalar, Width::sse, Width::avx2, Width::avx512};
+inline constexpr std::array all_precisions = {Precision::double_precision, Precision::single_precision};
+inline constexpr std::array all_operations = {Operation::add, Operation::mul, Operation::fma};
+inline constexpr std::array all_levels = {Level::l1d, Level::l2, Level::l3, Level::memory};  // nearest first
 
 /// The names of values in the file, in the order of the enumeration.
 template <class Enum>

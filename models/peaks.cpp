@@ -10,22 +10,6 @@
 namespace crosstalk::models {
 namespace {
 
-constexpr std::array<Width, FlopMix::widths> all_widths = {Width::scalar, Width::sse, Width::avx2, Width::avx512};
-constexpr std::array<Precision, FlopMix::precisions> all_precisions = {Precision::double_precision,
-                                                                       Precision::single_precision};
-constexpr std::array<Operation, FlopMix::operations> all_operations = {Operation::add, Operation::mul, Operation::fma};
-
-template <class Visit>
-void for_each_kind(const Visit& visit) {
-  for (const Width width : all_widths) {
-    for (const Precision precision : all_precisions) {
-      for (const Operation operation : all_operations) {
-        visit(width, precision, operation);
-      }
-    }
-  }
-}
-
 std::optional<double> part_of(std::optional<double> one, std::optional<double> all, double cores, double threads,
                               bool shared) {
   const double running = std::clamp(threads, 1.0, cores);

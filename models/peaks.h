@@ -12,9 +12,22 @@
 
 namespace crosstalk::models {
 
+/// Calls `visit(width, precision, operation)` for each kind of floating-point instruction.
+template <class Visit>
+void for_each_kind(const Visit& visit) {
+  for (const Width width : all_widths) {
+    for (const Precision precision : all_precisions) {
+      for (const Operation operation : all_operations) {
+        visit(width, precision, operation);
+      }
+    }
+  }
+}
+
 /// Floating-point operations by kind. Any unit of quantity: counts, or rates.
 struct FlopMix {
-  static constexpr std::size_t widths = 4, precisions = 2, operations = 3;
+  static constexpr std::size_t widths = all_widths.size(), precisions = all_precisions.size(),
+                               operations = all_operations.size();
   std::array<double, widths * precisions * operations> of{};
   double other = 0;  // divisions, roots, x87, half precision: nothing is measured of them
 

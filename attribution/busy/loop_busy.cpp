@@ -366,8 +366,7 @@ std::optional<models::LevelShares> Figures::data_levels(const Known& known, std:
   if (evidence_.machine == nullptr || !known.traffic.per_s) {
     return std::nullopt;
   }
-  static constexpr std::array<models::Level, 4> levels = {models::Level::l1d, models::Level::l2, models::Level::l3,
-                                                          models::Level::memory};
+  constexpr auto& levels = models::all_levels;
   models::LevelShares shares{};
   double sum = 0;
   for (std::size_t i = 0; i < levels.size(); ++i) {

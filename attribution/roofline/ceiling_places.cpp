@@ -22,7 +22,7 @@ constexpr double usual_issue_width = 4;  // instructions a cycle, where it was n
 constexpr double chain_error = 0.25;     // of a chain's cycles: latencies differ between cores
 
 double running(const LoopWork& work, const models::Machine& machine) {
-  return work.threads.part_of_one ? 1 : std::min(work.threads.at_once, models::cores_of(machine));
+  return work.threads.running(models::cores_of(machine));
 }
 
 double issue_width(const models::Machine& machine) {
@@ -98,7 +98,7 @@ std::optional<models::roofline::IntensityBracket> gathers_of(const LoopWork& wor
   }
   models::roofline::GatherLoop loop;
   loop.flops = work.point.flops->value();
-  loop.streamed_bytes = std::max(0.0, body->access_bytes + body->gathered_bytes - body->indirect_bytes);
+  loop.streamed_bytes = std::max(0.0, body->streamed_bytes());
   loop.gathered = body->indirect_elements;
   const auto bracket = models::roofline::gather_bracket(loop);
   return bracket ? std::optional(*bracket) : std::nullopt;

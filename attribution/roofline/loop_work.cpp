@@ -95,12 +95,11 @@ Result<Estimate> operations_of(const LoopWork& work) {
 models::FlopMix of_precision(const models::FlopMix& mix, models::Precision precision) {
   using models::FlopMix;
   models::FlopMix some;
-  for (const models::Width width :
-       {models::Width::scalar, models::Width::sse, models::Width::avx2, models::Width::avx512}) {
-    for (const models::Operation operation : {models::Operation::add, models::Operation::mul, models::Operation::fma}) {
+  models::for_each_kind([&](models::Width width, models::Precision each, models::Operation operation) {
+    if (each == precision) {
       some.add(width, precision, operation, mix.of[FlopMix::index(width, precision, operation)]);
     }
-  }
+  });
   return some;
 }
 
@@ -157,20 +156,13 @@ void count_instructions(LoopWork& work) {
     return;
   }
   double all = 0, vectors = 0, fused = 0, multiply = 0, add = 0;
-  for (const models::Width width :
-       {models::Width::scalar, models::Width::sse, models::Width::avx2, models::Width::avx512}) {
-    for (const models::Precision precision :
-         {models::Precision::double_precision, models::Precision::single_precision}) {
-      for (const models::Operation operation :
-           {models::Operation::add, models::Operation::mul, models::Operation::fma}) {
-        const double count = work.mix.of[models::FlopMix::index(width, precision, operation)] /
-                             models::flops(width, precision, operation) / *iterations.per_s;
-        all += count;
-        vectors += width == models::Width::scalar ? 0 : count;
-        (operation == models::Operation::fma ? fused : operation == models::Operation::mul ? multiply : add) += count;
-      }
-    }
-  }
+  models::for_each_kind([&](models::Width width, models::Precision precision, models::Operation operation) {
+    const double count = work.mix.of[models::FlopMix::index(width, precision, operation)] /
+                         models::flops(width, precision, operation) / *iterations.per_s;
+    all += count;
+    vectors += width == models::Width::scalar ? 0 : count;
+    (operation == models::Operation::fma ? fused : operation == models::Operation::mul ? multiply : add) += count;
+  });
   const Basis basis = body && body->one_way ? Basis::decoded : Basis::modelled;
   const auto exactly = [basis](double count) { return Estimate::exact(count, basis); };
   point.fp_instructions = exactly(all);

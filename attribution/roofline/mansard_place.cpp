@@ -27,8 +27,7 @@ Kind kind_of(models::Width width) {
 /// The kind of most of its floating-point instructions.
 Kind floating_kind(const LoopWork& work) {
   std::optional<models::Width> most;
-  for (const models::Width width :
-       {models::Width::scalar, models::Width::sse, models::Width::avx2, models::Width::avx512}) {
+  for (const models::Width width : models::all_widths) {
     if (!most || work.mix.of_width(width) > work.mix.of_width(*most)) {
       most = width;
     }
@@ -184,7 +183,7 @@ Result<RooflinePlace> placed(const LoopWork& work, const models::Machine& machin
       limits != nullptr && limits->buffer.value ? *limits->buffer.value : nop->buffer.value.value_or(0);
   const double width = std::max(retirement_width(retired->value()), std::min(other.value(), retired->value()));
   std::vector<Hill> hills;
-  for (const Level level : {Level::l1d, Level::l2, Level::l3, Level::memory}) {
+  for (const Level level : models::all_levels) {
     const auto hill = buffer > 0
                           ? hill_of(machine, level, work.accesses.width.value_or(models::Width::avx512), other, buffer)
                           : std::nullopt;

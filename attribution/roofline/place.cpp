@@ -70,33 +70,30 @@ void prefer_registers(std::vector<Advice>& given) {
   given.insert(after_balance, Advice::raise_intensity);
 }
 
-/// The roofs of other widths, and of all of the machine's cores, for comparison.
-std::vector<Roof> others_of(const LoopWork& work, const models::Machine& machine, std::vector<Roof> others) {
-  std::vector<Roof> faint = std::move(others);
-  if (work.ops != CountedOperations::integer) {
-    const auto widths = models::roofline::width_roofs(machine, work.precision, work.threads);
-    faint.insert(faint.end(), widths.begin(), widths.end());
-  }
-  return faint;
+Roof of_all_cores(Roof roof, std::uint32_t cores) {
+  roof.name += ", " + std::to_string(cores) + " threads";
+  return roof;
 }
 
-/// The roofs of all cores, where the loop runs on fewer.
-void add_whole_machine(const LoopWork& work, const models::Machine& machine, std::vector<Roof>& faint) {
+/// The roofs of other widths, and of all cores if the loop runs on fewer, for comparison.
+std::vector<Roof> faint_roofs(const LoopWork& work, const models::Machine& machine) {
+  const bool floating = work.ops != CountedOperations::integer;
+  std::vector<Roof> faint =
+      floating ? models::roofline::width_roofs(machine, work.precision, work.threads) : std::vector<Roof>();
   const std::uint32_t cores = models::cores_of(machine);
   if (work.threads.part_of_one || work.threads.at_once >= cores) {
-    return;
+    return faint;
   }
   for (const Roof& roof : models::roofline::moved_roofs(machine, work.accesses, {cores})) {
     if (roof.level == models::Level::memory) {
-      faint.push_back(roof);
-      faint.back().name += ", " + std::to_string(cores) + " threads";
+      faint.push_back(of_all_cores(roof, cores));
     }
   }
   const auto tops = models::roofline::width_roofs(machine, work.precision, {cores});
-  if (!tops.empty() && work.ops != CountedOperations::integer) {
-    faint.push_back(tops.back());
-    faint.back().name += ", " + std::to_string(cores) + " threads";
+  if (!tops.empty() && floating) {
+    faint.push_back(of_all_cores(tops.back(), cores));
   }
+  return faint;
 }
 
 Verdict verdict_of(const models::roofline::HierarchicalVerdict& found, const Roof& compute, const Estimate& rate) {
@@ -157,8 +154,7 @@ Result<RooflinePlace> carm_place(const LoopWork& work, const models::Machine& ma
   place.points = {{std::nullopt, *intensity, *rate}};
   place.roofs = carm->bandwidths();
   place.roofs.push_back(*std::move(compute));
-  place.machine = others_of(work, machine, {});
-  add_whole_machine(work, machine, place.machine);
+  place.machine = faint_roofs(work, machine);
   place.verdict = *std::move(verdict);
   return place;
 }
@@ -196,8 +192,7 @@ Result<RooflinePlace> level_place(const LoopWork& work, const models::Machine& m
                     (work.point.bytes_memory ? "it moves no bytes" : work.point.bytes_memory.error().message));
   }
   place.roofs = bandwidths;
-  place.machine = others_of(work, machine, {});
-  add_whole_machine(work, machine, place.machine);
+  place.machine = faint_roofs(work, machine);
   place.verdict = verdict_of(*found, *compute, *rate);
   place.roofs.push_back(*std::move(compute));
   place.bottleneck = found->bottleneck;

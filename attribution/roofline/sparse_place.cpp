@@ -4,19 +4,19 @@
 #include <utility>
 
 #include "attribution/roofline/place.h"
+#include "models/roofline/carm.h"
 
 namespace crosstalk::attribution {
 namespace {
 
 using models::Level;
 using models::roofline::Estimate;
-using models::roofline::Intersection;
 using models::roofline::Roof;
 
 /// The nearest level that holds what the loop streams: more than half of the streamed bytes come from there.
 std::optional<Level> level_of_streams(const LoopWork& work) {
   const auto& body = work.figures().body;
-  const double streamed = body ? body->access_bytes + body->gathered_bytes - body->indirect_bytes : 0;
+  const double streamed = body ? body->streamed_bytes() : 0;
   for (const Level level : {Level::memory, Level::l3, Level::l2}) {
     const auto& bytes = work.point.bytes(level);
     if (!bytes) {
@@ -49,31 +49,6 @@ std::vector<Roof> distinct(const std::vector<Roof>& roofs) {
   return kept;
 }
 
-/// The verdict among the roofs on the vertical at an intensity.
-Result<models::roofline::Verdict> judged(const std::vector<Roof>& roofs, const Roof& compute, const Estimate& intensity,
-                                         const Estimate& rate) {
-  const auto near = ridge(roofs.front(), compute), far = ridge(roofs.back(), compute);
-  if (!near || !far) {
-    return tl::unexpected<Error>((near ? far : near).error());
-  }
-  std::vector<Intersection> found;
-  for (const Roof& roof : roofs) {
-    const auto height = models::roofline::attainable(roof, compute, intensity);
-    if (!height) {
-      return tl::unexpected<Error>(height.error());
-    }
-    if (height->value() < compute.height.value()) {
-      found.push_back({roof.name, *height, roof.level, {}, roof.kind});
-    }
-  }
-  if (found.size() < roofs.size()) {
-    found.push_back({compute.name, compute.height, {}, {}, compute.kind});
-  }
-  auto verdict = verdict_among(models::roofline::region_between(intensity, *near, *far), std::move(found), rate);
-  models::roofline::advise_by_region(verdict);
-  return verdict;
-}
-
 }  // namespace
 
 Result<RooflinePlace> sparse_place(const LoopWork& work, const models::Machine& machine) {
@@ -93,7 +68,7 @@ Result<RooflinePlace> sparse_place(const LoopWork& work, const models::Machine& 
                         : fail(ErrorCode::not_found,
                                "the sparse roofs are not in the calibration; crosstalk calibrate adds them");
   }
-  auto verdict = intensity->low() > 0 ? judged(roofs, *compute, *intensity, *rate)
+  auto verdict = intensity->low() > 0 ? models::roofline::judge_below(roofs, *compute, *intensity, *rate)
                                       : fail(ErrorCode::not_found, "its intensity may be 0");
   if (!verdict) {
     return tl::unexpected<Error>(verdict.error());

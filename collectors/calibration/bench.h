@@ -16,6 +16,8 @@
 
 namespace crosstalk::collectors::calibration {
 
+inline constexpr const char* no_such_instructions = "this processor has no such instructions";
+
 struct Bench {
   const models::Machine& machine;  // described, with the figures that are there already
   Schedule schedule;

@@ -20,13 +20,12 @@ using models::Level;
 using models::Mix;
 using models::Width;
 
-constexpr std::array access_levels = {Level::l1d, Level::l2, Level::l3, Level::memory};
 /// `nop` after each group of two loads and a store.
 constexpr std::array<std::uint32_t, 14> fillers_of_groups = {0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 96, 192};
 
 std::vector<Width> supported_widths() {
   std::vector<Width> widths;
-  for (const Width width : {Width::scalar, Width::sse, Width::avx2, Width::avx512}) {
+  for (const Width width : models::all_widths) {
     if (is_supported(width)) {
       widths.push_back(width);
     }
@@ -92,17 +91,18 @@ std::vector<std::uint32_t> cores_for(const Bench& bench, std::uint32_t threads) 
 }
 
 std::size_t count_accesses(std::size_t cores) {
-  return thread_counts(cores).size() * access_levels.size() * supported_widths().size() * models::names<Mix>().size();
+  return thread_counts(cores).size() * models::all_levels.size() * supported_widths().size() *
+         models::names<Mix>().size();
 }
 
-std::size_t count_groups() { return access_levels.size() * supported_widths().size() * fillers_of_groups.size(); }
+std::size_t count_groups() { return models::all_levels.size() * supported_widths().size() * fillers_of_groups.size(); }
 
 std::vector<models::AccessRate> measure_accesses(Bench& bench) {
   std::vector<models::AccessRate> rates;
   for (const std::uint32_t threads : thread_counts(bench.cores.size())) {
     const std::vector<std::uint32_t> cpus = cores_for(bench, threads);
     Team team(cpus);
-    for (const Level level : access_levels) {
+    for (const Level level : models::all_levels) {
       bench.progress("loads and stores in " + std::string(name(level)) + " by " + std::to_string(threads) +
                      (threads == 1 ? " thread" : " threads"));
       HeldMemory of_cache;
@@ -119,7 +119,7 @@ std::vector<models::AccessRate> measure_accesses(Bench& bench) {
 
 std::vector<models::GroupRate> measure_groups(Bench& bench) {
   std::vector<models::GroupRate> rates;
-  for (const Level level : access_levels) {
+  for (const Level level : models::all_levels) {
     bench.progress("groups of memory instructions in " + std::string(name(level)));
     HeldMemory of_cache;
     const auto arrays = arrays_in(bench, bench.one, {bench.cores.back()}, level, of_cache);

@@ -126,7 +126,7 @@ class Bandwidths {
 std::vector<models::Bandwidth> measure_bandwidths(Bench& bench) {
   Bandwidths bandwidths(bench);
   for (const Scope scope : {Scope::one_core, Scope::all_cores}) {
-    for (const Level level : {Level::l1d, Level::l2, Level::l3, Level::memory}) {
+    for (const Level level : models::all_levels) {
       bench.progress("bandwidth of " + std::string(name(level)) +
                      (scope == Scope::one_core ? " on one core" : " on all cores"));
       bandwidths.measure(level, scope);

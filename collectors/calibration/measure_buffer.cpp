@@ -147,7 +147,7 @@ void measure_buffers(Bench& bench, std::vector<models::KindLimits>& kinds) {
       limits.buffer = buffer_of(bench, *loads, limits);
     } else {
       bench.schedule.skip();
-      limits.buffer = refused(loads ? "this processor has no such instructions" : loads.error().message, buffer_method);
+      limits.buffer = refused(loads ? no_such_instructions : loads.error().message, buffer_method);
     }
   }
 }

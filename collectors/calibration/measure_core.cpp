@@ -75,7 +75,7 @@ models::Figure frequency_after(Bench& bench, Width width) {
     return k.width == width && k.operation == models::Operation::fma;
   });
   if (!is_supported(*kernel)) {
-    return refused("this processor has no such instructions", method);
+    return refused(no_such_instructions, method);
   }
   Effort brief = bench.next_figure();
   brief.try_ns /= 10;

@@ -19,8 +19,6 @@ using models::Operation;
 using models::Scope;
 using models::Width;
 
-constexpr const char* no_such_instructions = "this processor has no such instructions";
-
 /// Calls `make` with an effort and code, or refuses the figure.
 models::Figure figure_of_code(Bench& bench, const RegisterOperation& operation, const Result<ExecutableCode>& code,
                               const std::string& method, const std::function<models::Figure(RoundsFunction*)>& make) {
@@ -83,7 +81,7 @@ std::vector<models::FlopLatency> measure_flop_latencies(Bench& bench) {
   const std::string method = "a chain of 240 instructions in a loop, in registers";
   std::vector<models::FlopLatency> latencies;
   for (std::size_t width = 0; width < models::names<Width>().size(); ++width) {
-    for (const Operation operation : {Operation::add, Operation::mul, Operation::fma}) {
+    for (const Operation operation : models::all_operations) {
       models::FlopLatency latency;
       latency.width = static_cast<Width>(width);
       latency.operation = operation;

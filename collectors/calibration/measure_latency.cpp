@@ -67,7 +67,7 @@ models::Figure latency_of(Bench& bench, Level level, std::uint64_t& page_bytes) 
 
 std::vector<models::LoadLatency> measure_latencies(Bench& bench, std::uint64_t& page_bytes) {
   std::vector<models::LoadLatency> latencies;
-  for (const Level level : {Level::l1d, Level::l2, Level::l3, Level::memory}) {
+  for (const Level level : models::all_levels) {
     bench.progress("latency of " + std::string(name(level)));
     latencies.push_back({level, latency_of(bench, level, page_bytes)});
   }

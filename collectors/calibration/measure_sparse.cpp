@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a product of a sparse matrix and a vector gets from the sparse_levels: dense matrices, and pairs with the worst
+// What a product of a sparse matrix and a vector gets from each level: dense matrices, and pairs with the worst
 // and the best locality.
 #include <algorithm>
 #include <array>
@@ -20,7 +20,6 @@ using models::Scope;
 using models::roofline::CsrPattern;
 using models::roofline::PairShape;
 
-constexpr std::array sparse_levels = {Level::l1d, Level::l2, Level::l3, Level::memory};
 constexpr std::array<std::uint32_t, 2> band_nonzeros = {8, 64};
 constexpr std::size_t vectors_of_levels = 1 + 2 + 3 + 4;  // each level's matrix with vectors in it and in nearer ones
 
@@ -183,15 +182,15 @@ models::SparseBand band_of(Bench& bench, Scope scope, Level level, std::uint32_t
 std::size_t count_sparse_roofs() { return models::names<Scope>().size() * vectors_of_levels; }
 
 std::size_t count_sparse_bands() {
-  return models::names<Scope>().size() * 2 * sparse_levels.size() * band_nonzeros.size();
+  return models::names<Scope>().size() * 2 * models::all_levels.size() * band_nonzeros.size();
 }
 
 std::vector<models::SparseRoof> measure_sparse_roofs(Bench& bench) {
   std::vector<models::SparseRoof> roofs;
   for (const Scope scope : {Scope::one_core, Scope::all_cores}) {
     bench.progress(scope == Scope::one_core ? "sparse products on one core" : "sparse products on all cores");
-    for (const Level matrix : sparse_levels) {
-      for (const Level vector : sparse_levels) {
+    for (const Level matrix : models::all_levels) {
+      for (const Level vector : models::all_levels) {
         if (vector <= matrix) {
           roofs.push_back(roof_of(bench, scope, matrix, vector));
         }
@@ -206,7 +205,7 @@ std::vector<models::SparseBand> measure_sparse_bands(Bench& bench) {
   for (const Scope scope : {Scope::one_core, Scope::all_cores}) {
     bench.progress(scope == Scope::one_core ? "bands of sparse products on one core"
                                             : "bands of sparse products on all cores");
-    for (const Level level : sparse_levels) {
+    for (const Level level : models::all_levels) {
       for (const std::uint32_t nonzeros : band_nonzeros) {
         bands.push_back(band_of(bench, scope, level, nonzeros));
       }

@@ -75,21 +75,14 @@ Json flops_by_kind(const std::optional<models::FlopMix>& mix) {
     return nullptr;
   }
   Json kinds = Json::array();
-  for (const models::Width width :
-       {models::Width::scalar, models::Width::sse, models::Width::avx2, models::Width::avx512}) {
-    for (const models::Precision precision :
-         {models::Precision::double_precision, models::Precision::single_precision}) {
-      for (const models::Operation operation :
-           {models::Operation::add, models::Operation::mul, models::Operation::fma}) {
-        if (const double per_s = mix->of[models::FlopMix::index(width, precision, operation)]; per_s > 0) {
-          kinds.push_back({{"width", models::name(width)},
-                           {"precision", models::name(precision)},
-                           {"operation", models::name(operation)},
-                           {"per_s", per_s}});
-        }
-      }
+  models::for_each_kind([&](models::Width width, models::Precision precision, models::Operation operation) {
+    if (const double per_s = mix->of[models::FlopMix::index(width, precision, operation)]; per_s > 0) {
+      kinds.push_back({{"width", models::name(width)},
+                       {"precision", models::name(precision)},
+                       {"operation", models::name(operation)},
+                       {"per_s", per_s}});
     }
-  }
+  });
   if (mix->other > 0) {
     kinds.push_back({{"width", nullptr}, {"precision", nullptr}, {"operation", "other"}, {"per_s", mix->other}});
   }

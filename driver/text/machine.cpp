@@ -139,11 +139,11 @@ class Tables {
     for (const Scope scope : {Scope::one_core, Scope::all_cores}) {
       heading("Floating point", scope == Scope::one_core ? "one core" : "all cores together",
               {"add", "multiply", "multiply-add"});
-      for (const Precision precision : {Precision::double_precision, Precision::single_precision}) {
-        for (const Width width : {Width::scalar, Width::sse, Width::avx2, Width::avx512}) {
+      for (const Precision precision : models::all_precisions) {
+        for (const Width width : models::all_widths) {
           if (machine_.flops_of(width, precision, Operation::add, scope) != nullptr) {
             std::string cells;
-            for (const Operation operation : {Operation::add, Operation::mul, Operation::fma}) {
+            for (const Operation operation : models::all_operations) {
               cells += cell(machine_.flops_of(width, precision, operation, scope), flops);
             }
             row(std::string(name(precision)) + " " + std::string(name(width)), cells);
@@ -158,18 +158,12 @@ class Tables {
       heading("Bytes moved", scope == Scope::one_core ? "one core" : "all cores together",
               {"L1D", "L2", "L3", "memory"});
       for (std::size_t i = 0; i < models::names<Traffic>().size(); ++i) {
-        std::string cells;
-        for (const Level level : {Level::l1d, Level::l2, Level::l3, Level::memory}) {
-          cells += cell(machine_.bandwidth_of(level, static_cast<Traffic>(i), scope), bytes);
-        }
-        row(spoken(models::names<Traffic>()[i]), cells);
+        const auto traffic = static_cast<Traffic>(i);
+        row(spoken(name(traffic)),
+            over_levels([&](Level level) { return machine_.bandwidth_of(level, traffic, scope); }, bytes));
       }
       if (scope == Scope::one_core) {
-        std::string cells;
-        for (const Level level : {Level::l1d, Level::l2, Level::l3, Level::memory}) {
-          cells += cell(machine_.latency_of(level), seconds_text);
-        }
-        row("latency of a load", cells);
+        row("latency of a load", over_levels([&](Level level) { return machine_.latency_of(level); }, seconds_text));
       }
     }
   }
@@ -195,7 +189,7 @@ class Tables {
 
   std::string over_levels(const std::function<const Figure*(Level)>& figure, Form form) {
     std::string cells;
-    for (const Level level : {Level::l1d, Level::l2, Level::l3, Level::memory}) {
+    for (const Level level : models::all_levels) {
       cells += cell(figure(level), form);
     }
     return cells;
@@ -285,7 +279,7 @@ class Tables {
     }
     heading("Sparse products", "bytes by one core or all; matrix in", {"L1D", "L2", "L3", "memory"});
     for (const Scope scope : {Scope::one_core, Scope::all_cores}) {
-      for (const Level vector : {Level::l1d, Level::l2, Level::l3, Level::memory}) {
+      for (const Level vector : models::all_levels) {
         row(fmt::format("{}, x in {}", scope == Scope::one_core ? "one" : "all", name(vector)),
             over_levels(
                 [&](Level matrix) -> const Figure* {

@@ -15,6 +15,25 @@ void raise_nearer_levels(std::vector<Roof>& bandwidths) {
   }
 }
 
+Result<std::vector<Intersection>> intersections_of(const std::vector<Roof>& bandwidths, const Roof& compute,
+                                                   const Estimate& intensity) {
+  std::vector<Intersection> found;
+  for (const Roof& roof : bandwidths) {
+    auto height = attainable(roof, compute, intensity);
+    if (!height) {
+      return tl::unexpected<Error>(height.error());
+    }
+    if (height->value() < compute.height.value()) {
+      found.push_back({roof.name, *height, roof.level, roof.ceiling, roof.kind});
+    }
+  }
+  // The compute roof begins at the nearest level's ridge: no level serves a loop to the left of it so fast.
+  if (found.size() < bandwidths.size()) {
+    found.push_back({compute.name, compute.height, {}, compute.ceiling, compute.kind});
+  }
+  return found;
+}
+
 }  // namespace
 
 Carm::Carm(std::vector<Roof> bandwidths, Roof compute, Estimate near_ridge, Estimate far_ridge)
@@ -50,32 +69,24 @@ Result<Estimate> Carm::attainable(Level level, const Estimate& intensity) const 
 Region Carm::region(const Estimate& intensity) const { return region_between(intensity, near_ridge_, far_ridge_); }
 
 Result<std::vector<Intersection>> Carm::intersections(const Estimate& intensity) const {
-  std::vector<Intersection> found;
-  for (const Roof& roof : bandwidths_) {
-    auto height = roofline::attainable(roof, compute_, intensity);
-    if (!height) {
-      return tl::unexpected<Error>(height.error());
-    }
-    if (height->value() < compute_.height.value()) {
-      found.push_back({roof.name, *height, roof.level, roof.ceiling, roof.kind});
-    }
-  }
-  // The compute roof begins at the nearest level's ridge: no level serves a loop to the left of it so fast.
-  if (found.size() < bandwidths_.size()) {
-    found.push_back({compute_.name, compute_.height, {}, compute_.ceiling, compute_.kind});
-  }
-  return found;
+  return intersections_of(bandwidths_, compute_, intensity);
 }
 
 Result<Verdict> Carm::judge(const Estimate& intensity, const Estimate& performance) const {
+  return judge_below(bandwidths_, compute_, intensity, performance);
+}
+
+Result<Verdict> judge_below(const std::vector<Roof>& bandwidths, const Roof& compute, const Estimate& intensity,
+                            const Estimate& performance) {
   if (auto checked = check_positive({NamedEstimate{"the loop's intensity", intensity}}); !checked) {
     return tl::unexpected<Error>(checked.error());
   }
-  auto found = intersections(intensity);
-  if (!found) {
-    return tl::unexpected<Error>(found.error());
+  auto found = intersections_of(bandwidths, compute, intensity);
+  const auto near = ridge(bandwidths.front(), compute), far = ridge(bandwidths.back(), compute);
+  if (!found || !near || !far) {
+    return tl::unexpected<Error>(!found ? found.error() : (near ? far : near).error());
   }
-  Verdict verdict = verdict_among(region(intensity), std::move(*found), performance);
+  Verdict verdict = verdict_among(region_between(intensity, *near, *far), std::move(*found), performance);
   advise_by_region(verdict);
   return verdict;
 }

@@ -43,6 +43,10 @@ class Carm {
   Estimate near_ridge_, far_ridge_;
 };
 
+/// Judges a point below the roofs of these bandwidths, highest first. See Carm::intersections() and Carm::judge().
+[[nodiscard]] Result<Verdict> judge_below(const std::vector<Roof>& bandwidths, const Roof& compute,
+                                          const Estimate& intensity, const Estimate& performance);
+
 /// Seconds: T = max(bytes / B, flops / F), transfers and operations at the same time (SPARCITY D1.2, eq. 12).
 [[nodiscard]] Result<Estimate> least_time(const Estimate& bytes, const Estimate& flops, const Roof& bandwidth,
                                           const Roof& compute);

@@ -18,7 +18,6 @@ constexpr double between_times = 0.1;
 constexpr double most_other = 0.1;  // of a mix, that nothing is measured of
 constexpr double chain_cycles = 4;  // of a floating-point operation, where its latency was not measured
 constexpr const char* no_peak = "the peak of its operations is not in the calibration; run crosstalk calibrate";
-constexpr std::array all_widths = {Width::scalar, Width::sse, Width::avx2, Width::avx512};
 constexpr std::array widest_first = {Width::avx512, Width::avx2, Width::sse, Width::scalar};
 
 /// One figure by numbers of threads.
@@ -63,7 +62,7 @@ std::optional<Roof> among(std::vector<Measured> measured, Roof like, RoofThreads
     return std::nullopt;
   }
   found->height = *part;
-  found->threads = threads.part_of_one ? 1 : threads.at_once;
+  found->threads = threads.counted();
   return found;
 }
 
@@ -166,7 +165,7 @@ std::optional<Roof> bandwidth_roof(const Machine& machine, Level level, const Ac
 template <class RoofOf>
 std::vector<Roof> by_level(const RoofOf& roof_of) {
   std::vector<Roof> roofs;
-  for (const Level level : {Level::l1d, Level::l2, Level::l3, Level::memory}) {
+  for (const Level level : all_levels) {
     if (auto roof = roof_of(level)) {
       roofs.push_back(std::move(*roof));
     }
@@ -248,7 +247,7 @@ class InTurns {
       return tl::unexpected<Error>(height.error());
     }
     Roof roof{.name = name, .kind = RoofKind::compute, .height = *height};
-    roof.threads = threads.part_of_one ? 1 : threads.at_once;
+    roof.threads = threads.counted();
     if (only_) {
       roof.width = only_->width;
       roof.operation = only_->operation;
@@ -276,14 +275,14 @@ std::optional<Roof> chain_roof(const Machine& machine, Precision precision, Roof
     const auto assumed = scaled(on_basis(*hz, Basis::assumed), 1 / chain_cycles);
     per_s = assumed ? std::optional(*assumed) : std::nullopt;
   }
-  const double running = threads.part_of_one ? 1 : std::min(threads.at_once, cores_of(machine));
+  const double running = threads.running(cores_of(machine));
   const auto height = per_s ? scaled(*per_s, running) : Result<Estimate>(fail(ErrorCode::not_found, no_peak));
   return height ? std::optional(Roof{.name = "one scalar chain",
                                      .kind = RoofKind::compute,
                                      .width = Width::scalar,
                                      .operation = Operation::add,
                                      .ceiling = Ceiling::tlp,
-                                     .threads = threads.part_of_one ? 1 : threads.at_once,
+                                     .threads = threads.counted(),
                                      .height = *height})
                 : std::nullopt;
 }
@@ -323,16 +322,12 @@ Result<Roof> compute_roof(const Machine& machine, const FlopMix& mix, RoofThread
         total > 0 ? "most of its operations are divisions, roots or x87, whose peak nothing measures" : no_peak);
   }
   InTurns turns;
-  for (const Width width : all_widths) {
-    for (const Precision precision : {Precision::double_precision, Precision::single_precision}) {
-      for (const Operation operation : {Operation::add, Operation::mul, Operation::fma}) {
-        const double flops = mix.of[FlopMix::index(width, precision, operation)];
-        if (flops > 0) {
-          turns.add(flops, flop_roof(machine, width, precision, operation, threads));
-        }
-      }
+  for_each_kind([&](Width width, Precision precision, Operation operation) {
+    const double flops = mix.of[FlopMix::index(width, precision, operation)];
+    if (flops > 0) {
+      turns.add(flops, flop_roof(machine, width, precision, operation, threads));
     }
-  }
+  });
   return turns.roof("FP units", threads);
 }
 

@@ -9,6 +9,7 @@
 // machine of the calibration to the last per cent.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -25,6 +26,10 @@ namespace crosstalk::models::roofline {
 struct RoofThreads {
   std::uint32_t at_once = 1;
   bool part_of_one = false;  ///< one thread's part, else all together
+  /// Threads that a roof is of.
+  [[nodiscard]] std::uint32_t counted() const { return part_of_one ? 1 : at_once; }
+  /// Of them, those that run at the same time on so many cores.
+  [[nodiscard]] std::uint32_t running(std::uint32_t cores) const { return std::min(counted(), cores); }
 };
 
 /// A loop's accesses to memory: the measured bandwidths most like them are its roofs.

@@ -25,9 +25,11 @@ struct LoopBodyFacts {
   double streaming_stores = 0;                     // of them, those that go round the caches
   double memory_instructions = 0;                  // that load, store, or both
   double gathers = 0, scatters = 0;                // instructions
-  double gathered_bytes = 0;      // that gathers load at most: masks may leave out some; not in `access_bytes`
-  double indirect_elements = 0;   // loaded from addresses that were loaded, of gathers all that they may load
-  double indirect_bytes = 0;      // of those elements
+  double gathered_bytes = 0;     // that gathers load at most: masks may leave out some; not in `access_bytes`
+  double indirect_elements = 0;  // loaded from addresses that were loaded, of gathers all that they may load
+  double indirect_bytes = 0;     // of those elements
+  /// The bytes of its other accesses.
+  [[nodiscard]] double streamed_bytes() const { return access_bytes + gathered_bytes - indirect_bytes; }
   bool only_gathers_vary = true;  // no other access moves an amount that its data decide (masks, repetition)
   IntegersByKind integers;
   bool integers_fixed = true;   // as flops_fixed

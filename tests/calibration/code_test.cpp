@@ -25,7 +25,7 @@ using models::Operation;
 using models::Precision;
 using models::Width;
 
-constexpr std::array all_widths = {Width::scalar, Width::sse, Width::avx2, Width::avx512};
+using models::all_widths;
 constexpr std::array all_mixes = {Mix::loads, Mix::two_to_one, Mix::one_to_one, Mix::stores};
 
 /// The instructions of the loop that the first jump back closes.
