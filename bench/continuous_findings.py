@@ -12,7 +12,7 @@ import time
 import common
 
 LEAST_SHARE = 0.05  # of the ten seconds' cost, for a row of the table
-EXPLANATION = """## What one interval finds
+EXPLANATION = """## Findings of one interval
 
 Written by `./dev bench continuous --findings`. Each program is recorded for 10 s by `crosstalk record -p PID`, and then by
 `crosstalkd` for one interval of {interval} s at its budget of 1 %. Listed is each object with {least:.0%} of the cost or more in
@@ -30,7 +30,7 @@ Machine: {machine}.
 
 @dataclasses.dataclass
 class Share:
-    """What an object takes of a recording's CPU time."""
+    """The part of a recording's CPU time that an object takes."""
 
     name: str
     percent: float
@@ -66,7 +66,7 @@ def recorded_for_ten_seconds(folder, pid):
 
 
 def recorded_by_the_daemon(folder, daemon, interval):
-    """Of the first whole interval."""
+    """The shares of the first whole interval, as `objects` gives them."""
     profiles = os.path.join(folder.file("state"), "services", "server", "server.db.*")
     try:
         daemon.await_recording()

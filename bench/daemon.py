@@ -34,7 +34,7 @@ Machine: {machine}; {processes} processes; load average {load}.
 
 {table}
 
-- *Dirty* is the part that is each process's own. Of a recorder's, 1.1 MB are tables of libpfm with addresses, which the
+- *Dirty* is each process's own part. A recorder has 1.1 MB of libpfm's tables there, which hold addresses that the
   loader writes; the rest is the heap, SQLite's pages, and what was sampled.
 - Rings of perf are the kernel's memory, and in none of these figures: {ring} KiB for each thread that is recorded.
 - The daemon looks for processes of services every 5 s, and at profiles every 10 s; without services it wakes every 10 s.

@@ -174,7 +174,7 @@ struct ProcessorPair {
 // The figures below are of rooflines. Files of before crosstalk measured them lack them; then all these lists are
 // empty.
 
-/// What loops that only load and store get from a level: a roof by width and mix.
+/// The rate of loops that only load and store, from a level: a roof by width and mix.
 struct AccessRate {
   Level level = Level::l1d;
   Width width = Width::scalar;

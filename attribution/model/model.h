@@ -174,7 +174,7 @@ struct LoopThread {
   double cpu_s = 0, self_s = 0;
   double waiting_s = 0;  // of cpu_s, in waits for other threads that are measured
   double kernel_s = 0;   // of cpu_s, elsewhere in the kernel
-  /// Of this thread alone, per second of its CPU time in the loop; absent: not known.
+  /// This thread's iterations per second of its CPU time in the loop; absent: not known.
   std::optional<double> iterations_per_s = {};
   std::optional<Interval> iterations_ci95 = {};
 };

@@ -104,7 +104,7 @@ std::optional<models::roofline::IntensityBracket> gathers_of(const LoopWork& wor
   return bracket ? std::optional(*bracket) : std::nullopt;
 }
 
-/// flop/B of memory. Where only the bracket of gathers is known, its whole range.
+/// The intensity of memory, flop/B: the whole range of the bracket of gathers, if only that is known.
 Result<Estimate> memory_intensity(const LoopWork& work,
                                   const std::optional<models::roofline::IntensityBracket>& gathers) {
   const auto& bytes = work.point.bytes_memory;
@@ -136,7 +136,7 @@ struct DependenceRate {
   bool by_issue = false;  // its instructions or its counter bound it, not a chain of operations
 };
 
-/// What its longest chain of dependences and its number of instructions allow all threads.
+/// The rate of all threads that the longest chain of dependences and the number of instructions allow.
 std::optional<DependenceRate> dependence_rate(const LoopWork& work, const models::Machine& machine) {
   const auto& body = work.figures().body;
   const auto& point = work.point;

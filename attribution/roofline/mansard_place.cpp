@@ -104,8 +104,8 @@ Estimate rate_at(const std::vector<Group>& groups, double fillers) {
   return between ? on_basis(*between, Basis::modelled) : fewer.rate;
 }
 
-/// Where retirement bounds the groups, their rate does not tell what the re-order buffer allows: there it is by
-/// Little's law and the level's latency, from the measured rate up to M.
+/// The rate that the re-order buffer allows. If retirement bounded the groups, their measured rate is too low: Little's
+/// law and the level's latency then give a rate between the measured one and M.
 Estimate without_retirement(const Group& group, const Estimate& most, const models::Machine& machine, Level level) {
   constexpr double near = 0.5;  // fetching them takes time, too
   const models::KindLimits* const nop = machine.limits_of(Kind::nop);

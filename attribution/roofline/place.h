@@ -30,7 +30,7 @@ struct RooflinePoint {
   models::roofline::Estimate x, y;
 };
 
-/// What reordering may change (the sparse model).
+/// The range that reordering may change (the sparse model).
 struct SparseBandPlace {
   models::roofline::Band band;
   models::roofline::BandVerdict verdict;
@@ -41,7 +41,7 @@ struct RooflinePlace {
   std::vector<models::roofline::Roof> roofs;    // that hold for it: of its threads, width and mix
   std::vector<models::roofline::Roof> machine;  // others of the machine, for comparison
   models::roofline::Verdict verdict;
-  // Of some models only:
+  // Only some models set these:
   std::optional<models::Level> bottleneck = {};  // the level of the least bound (hierarchical, irm)
   std::optional<models::roofline::Estimate> bound = {};
   std::vector<models::roofline::FeatureCost> costs = {};  // runtime

@@ -21,7 +21,7 @@ struct ChainKernel {
 /// Returns the kernels of all chains but `branch_mispredicted`.
 [[nodiscard]] std::span<const ChainKernel> chain_kernels();
 
-/// Of these.
+/// Returns the kernel of one of these chains.
 [[nodiscard]] const ChainKernel& chain_of(models::Chain chain);
 
 struct InstructionKernel {

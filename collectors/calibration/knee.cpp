@@ -11,7 +11,7 @@ namespace {
 constexpr double most_latencies = 1.6;  // that the fillers of a round may take
 constexpr unsigned most_fillers_tried = 1600;
 
-/// Where the steps, which ascend but for noise, exceed `bound` for good, between two numbers of fillers.
+/// The place between two numbers of fillers at which the steps exceed `bound` for good. They ascend but for noise.
 double crossing(std::span<const BufferTime> times, const std::vector<double>& steps, double bound) {
   std::size_t at = steps.size();
   while (at > 0 && steps[at - 1] > bound) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a product of a sparse matrix and a vector gets from each level: dense matrices, and pairs with the worst
+// The rates of products of a sparse matrix and a vector from each level: dense matrices, and pairs with the worst
 // and the best locality.
 #include <algorithm>
 #include <array>

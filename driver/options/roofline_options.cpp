@@ -107,7 +107,7 @@ Result<std::optional<std::uint32_t>> parse_threads(const std::string& text) {
   return text.empty() ? std::nullopt : std::optional(count);
 }
 
-/// What is counted and compared.
+/// The operations that are counted and compared.
 Result<attribution::RooflineOptions> parse_roofs(const Texts& texts) {
   const auto ops = named("--ops", known_operations, texts.ops);
   const auto by = named("--by", by_thread, texts.by);

@@ -76,7 +76,7 @@ std::string advice_sentence(const std::vector<Advice>& advice) {
 
 const char* sort_of(const Intersection& roof) { return roof.ceiling ? "ceiling" : "roof"; }
 
-/// What the roofs around a point say. `reached`: the loop's value of the y axis.
+/// Words for the roofs around a point. `reached`: the loop's value of the y axis.
 std::string roofs_sentence(const Verdict& verdict, double reached) {
   if (!verdict.reached.empty()) {
     return fmt::format("It is at the {} of {}, as far as the figures tell.", sort_of(verdict.reached.front()),
@@ -229,7 +229,7 @@ std::optional<models::Width> vectors_of(const RooflineLoop& loop) {
   return most;
 }
 
-/// What vectorising has won, where the loop was scalar before; empty: it was not, or is not now.
+/// The gain by vectorising; empty: the loop was no scalar one before, or still is one.
 std::string vectorisation_in_words(const RooflineLoop& before, const RooflineLoop& after, const Estimate& was,
                                    const Estimate& now) {
   static constexpr std::array<const char*, 4> outcomes = {"in full", "in part", "nothing", "undecided how much"};

@@ -28,7 +28,7 @@ struct RoofThreads {
   bool part_of_one = false;  ///< one thread's part, else all together
   /// Threads that a roof is of.
   [[nodiscard]] std::uint32_t counted() const { return part_of_one ? 1 : at_once; }
-  /// Of them, those that run at the same time on so many cores.
+  /// Those that run at the same time on so many cores.
   [[nodiscard]] std::uint32_t running(std::uint32_t cores) const { return std::min(counted(), cores); }
 };
 

@@ -77,7 +77,7 @@ class Scraped(daemon_harness.Case):
             return None
 
     def scraped(self):
-        """What it says of its target after the first scrape; None before."""
+        """Its account of its target after the first scrape; None before."""
         targets = self.ask("targets")["activeTargets"]
         return targets[0] if targets and targets[0]["health"] != "unknown" else None
 

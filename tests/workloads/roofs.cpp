@@ -18,7 +18,7 @@ namespace calibration = crosstalk::collectors::calibration;
 namespace models = crosstalk::models;
 using workload::Flags;
 
-/// Of a clock: CLOCK_MONOTONIC, or the thread's CPU time, which leaves out what other programs and guests took.
+/// A clock's reading: CLOCK_MONOTONIC, or the thread's CPU time, which leaves out what other programs and guests took.
 double seconds_of(clockid_t clock) {
   timespec now{};
   clock_gettime(clock, &now);
