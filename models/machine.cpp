@@ -90,6 +90,19 @@ const KindLimits* Machine::limits_of(Kind kind) const {
   return find(kinds, [&](const KindLimits& k) { return k.kind == kind; });
 }
 
+const Figure* Machine::most_of_groups(Level level, Width width) const {
+  const Figure* best = nullptr;
+  for (const GroupRate& group : groups) {
+    const bool has = group.level == level && group.width == width && group.per_cycle.value;
+    best = has && (best == nullptr || *group.per_cycle.value > *best->value) ? &group.per_cycle : best;
+  }
+  return best;
+}
+
+const RidgeRate* Machine::ridge_of(Level level, Width width, Kind kind) const {
+  return find(ridges, [&](const RidgeRate& r) { return r.level == level && r.width == width && r.kind == kind; });
+}
+
 const ProcessorPair* Machine::pair_of(std::uint32_t a, std::uint32_t b) const {
   const auto [low, high] = std::minmax(a, b);
   return find(pairs, [low = low, high = high](const ProcessorPair& p) { return p.a == low && p.b == high; });

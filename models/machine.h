@@ -55,6 +55,10 @@ enum class Mix : std::uint8_t { loads, two_to_one, one_to_one, stores };
 enum class Element : std::uint8_t { int32, int64 };
 /// Instructions that access no memory; floating-point ones are additions of doubles, in vectors of that width.
 enum class Kind : std::uint8_t { nop, integer_add, scalar, sse, avx2, avx512 };
+/// Additions of doubles in vectors of a width.
+[[nodiscard]] constexpr Kind kind_of(Width width) {
+  return static_cast<Kind>(static_cast<int>(Kind::scalar) + static_cast<int>(width));
+}
 
 inline constexpr std::array all_widths = {Width::scalar, Width::sse, Width::avx2, Width::avx512};
 inline constexpr std::array all_precisions = {Precision::double_precision, Precision::single_precision};
@@ -212,14 +216,23 @@ struct KindLimits {
   Figure buffer;     // so many fit in the re-order buffer between two loads that miss all caches
 };
 /// Groups of two loads and a store, in order through a level's working set on one core, each followed by `fillers`
-/// instructions `nop`. So fillers / 3 is their intensity in the mansard roofline, and the re-order buffer holds the
-/// fewer memory instructions the more fillers there are (eq. 6 with the `buffer` of `nop`). Without fillers `per_cycle`
-/// is IPC_M,Max of the level.
+/// instructions `nop`, of which fillers / 3 is the intensity in the mansard roofline. The fastest is IPC_M,Max of the
+/// level: fillers make no access faster.
 struct GroupRate {
   Level level = Level::l1d;
   Width width = Width::scalar;
   std::uint32_t fillers = 0;
   Figure per_cycle;  // memory instructions
+};
+/// The same groups with independent instructions of a kind behind them: so many that, as near as whole numbers come,
+/// these and the memory instructions take the same time, which is the ridge of the mansard roofline. So the re-order
+/// buffer is filled as a loop of that kind fills it (eq. 6).
+struct RidgeRate {
+  Level level = Level::l1d;
+  Width width = Width::scalar;    // of the loads and stores
+  Kind kind = Kind::integer_add;  // of the fillers
+  std::uint32_t fillers = 0;      // 0: the ridge is not known
+  Figure per_cycle;               // memory instructions
 };
 /// SpMV with a dense matrix in CSR format, doubles and indices of 4 bytes, matrix and vector x in certain levels:
 /// "A in y, X in x" (SPARCITY D1.2, 2.2.1). A non-zero is 20 bytes and 2 flops, a row 24 bytes.
@@ -261,6 +274,7 @@ struct Machine {
   std::vector<IntegerPeak> integers;
   std::vector<KindLimits> kinds;
   std::vector<GroupRate> groups;
+  std::vector<RidgeRate> ridges;
   std::vector<SparseRoof> sparse_roofs;
   std::vector<SparseBand> sparse_bands;
   std::vector<std::string> notes;  // caveats of the figures
@@ -273,6 +287,9 @@ struct Machine {
   [[nodiscard]] const Figure* time_of(Chain chain) const;
   [[nodiscard]] const Figure* accesses_of(Level level, Width width, Mix mix, std::uint32_t threads) const;
   [[nodiscard]] const KindLimits* limits_of(Kind kind) const;
+  /// The fastest group; null: none has a value.
+  [[nodiscard]] const Figure* most_of_groups(Level level, Width width) const;
+  [[nodiscard]] const RidgeRate* ridge_of(Level level, Width width, Kind kind) const;
   /// Accepts the processors in either order.
   [[nodiscard]] const ProcessorPair* pair_of(std::uint32_t a, std::uint32_t b) const;
   /// The effective peak of a level: its fastest bandwidth with certain moved bytes. Leaves out ordinary stores beyond

@@ -92,6 +92,7 @@ std::string name_of(const FlopLatency& f) { return row("flop_latencies", f.width
 std::string name_of(const IntegerPeak& i) { return row("integers", i.width, i.element, i.operation, i.scope); }
 std::string name_of(const KindLimits& k) { return row("kinds", k.kind); }
 std::string name_of(const GroupRate& g) { return numbered_row("groups", g.fillers, g.level, g.width); }
+std::string name_of(const RidgeRate& r) { return row("ridges", r.level, r.width, r.kind); }
 std::string name_of(const SparseRoof& s) { return row("sparse_roofs", s.matrix, s.vector, s.scope); }
 std::string name_of(const SparseBand& s) { return numbered_row("sparse_bands", s.row_nonzeros, s.matrix, s.scope); }
 
@@ -119,6 +120,9 @@ void visit_rooflines(AnyMachine& m, const Visit& visit) {
   }
   for (auto& g : m.groups) {
     visit(name_of(g), g.per_cycle, per_cycle_limits);
+  }
+  for (auto& r : m.ridges) {
+    visit(name_of(r), r.per_cycle, per_cycle_limits);
   }
   for (auto& s : m.sparse_roofs) {
     visit(name_of(s), s.bytes_per_s, rate_limits);
@@ -235,11 +239,12 @@ Result<void> check_rooflines(const Machine& m) {
   Result<void> first;
   for (const Result<void>& checked :
        {check_named_once(m.accesses), check_named_once(m.thread_flops), check_named_once(m.flop_latencies),
-        check_named_once(m.integers), check_named_once(m.kinds), check_named_once(m.groups),
+        check_named_once(m.integers), check_named_once(m.kinds), check_named_once(m.groups), check_named_once(m.ridges),
         check_named_once(m.sparse_roofs), check_named_once(m.sparse_bands),
         check_numbers_of(m.accesses, &AccessRate::threads, 1, processors),
         check_numbers_of(m.thread_flops, &ThreadFlops::threads, 1, processors),
         check_numbers_of(m.groups, &GroupRate::fillers, 0, most_fillers),
+        check_numbers_of(m.ridges, &RidgeRate::fillers, 0, most_fillers),
         check_numbers_of(m.sparse_roofs, &SparseRoof::columns, 1, most_side),
         check_numbers_of(m.sparse_bands, &SparseBand::row_nonzeros, 1, most_side),
         check_numbers_of(m.sparse_bands, &SparseBand::columns, 1, most_side),
@@ -434,7 +439,7 @@ std::size_t count_refused(const Machine& machine) {
 
 bool lacks_figures(const Machine& machine) {
   return machine.accesses.empty() || machine.flop_latencies.empty() || machine.integers.empty() ||
-         machine.kinds.empty() || machine.groups.empty() || machine.sparse_roofs.empty() ||
+         machine.kinds.empty() || machine.groups.empty() || machine.ridges.empty() || machine.sparse_roofs.empty() ||
          machine.sparse_bands.empty();
 }
 

@@ -101,6 +101,12 @@ void add_rooflines(const Machine& m, Json& file) {
     const Json key = {{"level", name(g.level)}, {"width", name(g.width)}, {"fillers", g.fillers}};
     groups.push_back(with(key, g.per_cycle, instructions_per_cycle));
   }
+  Json& ridges = file["ridges"] = Json::array();
+  for (const RidgeRate& each : m.ridges) {
+    const Json key = {
+        {"level", name(each.level)}, {"width", name(each.width)}, {"kind", name(each.kind)}, {"fillers", each.fillers}};
+    ridges.push_back(with(key, each.per_cycle, instructions_per_cycle));
+  }
   file.update(sparse_json(m));
 }
 
@@ -119,6 +125,11 @@ void read_rooflines(Reader& r, const Json& file, Machine& m) {
   r.each_of_newer(file, "groups", [&](const Json& row, const std::string& path) {
     m.groups.push_back({r.one_of<Level>(row, path, "level"), r.one_of<Width>(row, path, "width"),
                         r.whole<std::uint32_t>(row, path, "fillers"), r.figure(row, path, instructions_per_cycle)});
+  });
+  r.each_of_newer(file, "ridges", [&](const Json& row, const std::string& path) {
+    m.ridges.push_back({r.one_of<Level>(row, path, "level"), r.one_of<Width>(row, path, "width"),
+                        r.one_of<Kind>(row, path, "kind"), r.whole<std::uint32_t>(row, path, "fillers"),
+                        r.figure(row, path, instructions_per_cycle)});
   });
   read_sparse(r, file, m);
 }

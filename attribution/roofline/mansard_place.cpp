@@ -19,11 +19,6 @@ using models::roofline::Roof;
 constexpr double block_memory_instructions = 3;  // two loads and a store, as the groups were measured
 constexpr double least_spread = 0.05;            // rates a cycle do not follow the frequency
 
-Kind kind_of(models::Width width) {
-  static constexpr std::array<Kind, 4> kinds = {Kind::scalar, Kind::sse, Kind::avx2, Kind::avx512};
-  return kinds[static_cast<std::size_t>(width)];
-}
-
 /// The kind of most of its floating-point instructions.
 Kind floating_kind(const LoopWork& work) {
   std::optional<models::Width> most;
@@ -32,7 +27,7 @@ Kind floating_kind(const LoopWork& work) {
       most = width;
     }
   }
-  return kind_of(*most);
+  return models::kind_of(*most);
 }
 
 /// N: of instructions that access no memory, and the kind of most of them, whose entries fill the re-order buffer.
@@ -66,85 +61,40 @@ Result<Others> others_of(const LoopWork& work, const models::Machine& machine) {
   return Others{floating >= 0.5 ? kind : Kind::integer_add, floating < 1 ? on_basis(mixed, Basis::modelled) : mixed};
 }
 
-struct Group {
-  double fillers = 0;
-  Estimate rate;
-};
-
-/// The measured groups of a level with the widest instructions up to the loop's, by fillers.
-std::vector<Group> groups_of(const models::Machine& machine, Level level, models::Width widest) {
+/// The widest instructions up to the loop's whose groups were measured.
+std::optional<models::Width> measured_width(const models::Machine& machine, Level level, models::Width widest) {
   std::optional<models::Width> width;
   for (const models::GroupRate& group : machine.groups) {
     const bool fits = group.level == level && group.width <= widest && group.per_cycle.value;
     width = fits && (!width || group.width > *width) ? std::optional(group.width) : width;
   }
-  std::vector<Group> found;
-  for (const models::GroupRate& group : machine.groups) {
-    if (width && group.level == level && group.width == *width) {
-      if (const auto rate = models::roofline::estimate_of_figure(&group.per_cycle, least_spread)) {
-        found.push_back({static_cast<double>(group.fillers), *rate});
-      }
-    }
-  }
-  std::sort(found.begin(), found.end(), [](const Group& a, const Group& b) { return a.fillers < b.fillers; });
-  return found;
+  return width;
 }
 
-/// Between two measured numbers of fillers linear; beyond the last that one's rate.
-Estimate rate_at(const std::vector<Group>& groups, double fillers) {
-  const auto more =
-      std::find_if(groups.begin(), groups.end(), [&](const Group& one) { return one.fillers >= fillers; });
-  if (more == groups.begin() || more == groups.end()) {
-    return more == groups.end() ? on_basis(groups.back().rate, Basis::modelled) : more->rate;
-  }
-  const Group& fewer = *(more - 1);
-  const double part = (fillers - fewer.fillers) / (more->fillers - fewer.fillers);
-  const auto between = combined([part](double a, double b) { return a * (1 - part) + b * part; }, rising(fewer.rate),
-                                rising(more->rate));
-  return between ? on_basis(*between, Basis::modelled) : fewer.rate;
+/// The ridge that was measured with the kind of instructions, or with the floating-point ones of the same width.
+const models::RidgeRate* ridge_of(const models::Machine& machine, Level level, models::Width width, Kind kind) {
+  const models::RidgeRate* const own = machine.ridge_of(level, width, kind);
+  return own != nullptr ? own : machine.ridge_of(level, width, models::kind_of(width));
 }
 
-/// The rate that the re-order buffer allows. If retirement bounded the groups, their measured rate is too low: Little's
-/// law and the level's latency then give a rate between the measured one and M.
-Estimate without_retirement(const Group& group, const Estimate& most, const models::Machine& machine, Level level) {
-  constexpr double near = 0.5;  // fetching them takes time, too
-  const models::KindLimits* const nop = machine.limits_of(Kind::nop);
-  const models::Figure* const latency = machine.latency_of(level);
-  const auto hz = models::roofline::core_hz(machine, 1);
-  if (nop == nullptr || !nop->per_cycle.value || !nop->buffer.value || latency == nullptr || !latency->value || !hz ||
-      group.rate.value() <
-          near * *nop->per_cycle.value * block_memory_instructions / (block_memory_instructions + group.fillers)) {
-    return group.rate;
-  }
-  const auto held = models::roofline::in_flight(*nop->buffer.value, group.fillers / block_memory_instructions,
-                                                block_memory_instructions);
-  const auto rate =
-      held ? models::roofline::memory_rate(*held, *latency->value * hz->value()) : tl::unexpected<Error>(held.error());
-  const auto by_latency = rate ? Estimate::exact(*rate, Basis::modelled) : tl::unexpected<Error>(rate.error());
-  return by_latency ? least(most, greatest(group.rate, *by_latency)) : group.rate;
-}
-
-/// M of a level, and m at its ridge: the rate of the groups that fill the buffer as the loop's instructions do (eq. 6).
-std::optional<Hill> hill_of(const models::Machine& machine, Level level, models::Width widest, const Estimate& other,
-                            double buffer_of_loop) {
-  std::vector<Group> groups = groups_of(machine, level, widest);
-  const models::KindLimits* const nop = machine.limits_of(Kind::nop);
-  if (groups.empty() || groups.front().fillers > 0 || nop == nullptr) {
+/// M of a level, and m at its ridge. The ridge of a mix of kinds is not where that of its main kind was measured, so m
+/// is M less the part that the instructions beside cost there: at most min(M, N / intensity) was to be had.
+std::optional<Hill> hill_of(const models::Machine& machine, Level level, models::Width widest, Kind kind) {
+  const auto width = measured_width(machine, level, widest);
+  const models::RidgeRate* const ridge = width ? ridge_of(machine, level, *width, kind) : nullptr;
+  const models::KindLimits* const beside = ridge != nullptr ? machine.limits_of(ridge->kind) : nullptr;
+  if (beside == nullptr || !beside->per_cycle.value || ridge->fillers == 0) {
     return std::nullopt;
   }
-  const Estimate most = std::max_element(groups.begin(), groups.end(), [](const Group& a, const Group& b) {
-                          return a.rate.value() < b.rate.value();
-                        })->rate;  // fillers make no access faster
-  for (Group& group : groups) {
-    group.rate = without_retirement(group, most, machine, level);
+  const auto most = models::roofline::estimate_of_figure(machine.most_of_groups(level, *width), least_spread);
+  const auto rate = models::roofline::estimate_of_figure(&ridge->per_cycle, least_spread);
+  if (!most || !rate) {
+    return std::nullopt;
   }
-  const double ridge = other.value() / most.value();
-  const auto held = models::roofline::in_flight(buffer_of_loop, ridge, block_memory_instructions);
-  const double buffer_of_groups = nop->buffer.value.value_or(buffer_of_loop);
-  const double fillers =
-      held ? std::max(0.0, block_memory_instructions * (buffer_of_groups / held->instructions - 1)) : 0;
-  const Estimate at_ridge = least(rate_at(groups, fillers), most);
-  return Hill{level, most, at_ridge};
+  const double intensity = ridge->fillers / block_memory_instructions;
+  const double ideal = std::min(most->value(), *beside->per_cycle.value / intensity);
+  const auto at_ridge = scaled(*rate, most->value() / ideal);
+  return at_ridge ? std::optional(Hill{level, *most, least(*at_ridge, *most)}) : std::nullopt;
 }
 
 /// The horizontals: retirement, and the most that its other instructions reach.
@@ -174,20 +124,14 @@ Result<RooflinePlace> placed(const LoopWork& work, const models::Machine& machin
   const auto retired = models::roofline::estimate_of_figure(nop != nullptr ? &nop->per_cycle : nullptr, 0);
   if (!others || !retired) {
     return fail(ErrorCode::not_found,
-                "the limits of the re-order buffer are not in the calibration; crosstalk "
-                "calibrate adds them");
+                "the rates of kinds of instructions are not in the calibration; crosstalk calibrate adds them");
   }
   const Estimate& other = others->per_cycle;
-  const models::KindLimits* const limits = machine.limits_of(others->kind);
-  const double buffer =
-      limits != nullptr && limits->buffer.value ? *limits->buffer.value : nop->buffer.value.value_or(0);
   const double width = std::max(retirement_width(retired->value()), std::min(other.value(), retired->value()));
   std::vector<Hill> hills;
   for (const Level level : models::all_levels) {
-    const auto hill = buffer > 0
-                          ? hill_of(machine, level, work.accesses.width.value_or(models::Width::avx512), other, buffer)
-                          : std::nullopt;
-    if (hill) {
+    const auto width = work.accesses.width.value_or(models::Width::avx512);
+    if (const auto hill = hill_of(machine, level, width, others->kind)) {
       hills.push_back(*hill);
     }
   }

@@ -59,6 +59,8 @@ struct Bench {
 // measure_accesses.cpp
 [[nodiscard]] std::vector<models::AccessRate> measure_accesses(Bench& bench);
 [[nodiscard]] std::vector<models::GroupRate> measure_groups(Bench& bench);
+/// Takes the ridges from the machine's `kinds` and `groups`.
+[[nodiscard]] std::vector<models::RidgeRate> measure_ridges(Bench& bench, const models::Machine& machine);
 // measure_flops.cpp
 [[nodiscard]] std::vector<models::ThreadFlops> measure_thread_flops(Bench& bench);
 // measure_kinds.cpp
@@ -86,6 +88,7 @@ inline constexpr std::size_t bandwidths_of_a_scope = 4 * 4 + 3;  // levels of ca
 [[nodiscard]] std::size_t count_figures(const models::Machine& machine, const std::vector<std::uint32_t>& cpus);
 [[nodiscard]] std::size_t count_accesses(std::size_t cores);
 [[nodiscard]] std::size_t count_groups();
+[[nodiscard]] std::size_t count_ridges();
 [[nodiscard]] std::size_t count_thread_flops(std::size_t cores);
 [[nodiscard]] std::size_t count_kinds();
 [[nodiscard]] std::size_t count_flop_latencies();

@@ -117,6 +117,9 @@ void measure_rooflines(Bench& bench, models::Machine& machine) {
   if (machine.groups.empty()) {
     machine.groups = measure_groups(bench);
   }
+  if (machine.ridges.empty()) {
+    machine.ridges = measure_ridges(bench, machine);
+  }
   if (machine.sparse_roofs.empty()) {
     machine.sparse_roofs = measure_sparse_roofs(bench);
   }
@@ -129,7 +132,8 @@ std::size_t count_rooflines(const models::Machine& machine, std::size_t cores) {
   return (machine.kinds.empty() ? count_kinds() : 0) + (machine.flop_latencies.empty() ? count_flop_latencies() : 0) +
          (machine.integers.empty() ? count_integers() : 0) +
          (machine.accesses.empty() ? count_thread_flops(cores) + count_accesses(cores) : 0) +
-         (machine.groups.empty() ? count_groups() : 0) + (machine.sparse_roofs.empty() ? count_sparse_roofs() : 0) +
+         (machine.groups.empty() ? count_groups() : 0) + (machine.ridges.empty() ? count_ridges() : 0) +
+         (machine.sparse_roofs.empty() ? count_sparse_roofs() : 0) +
          (machine.sparse_bands.empty() ? count_sparse_bands() : 0);
 }
 

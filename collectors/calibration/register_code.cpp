@@ -18,8 +18,7 @@ using models::Operation;
 using models::Precision;
 using models::Width;
 
-constexpr unsigned vector_accumulators = 12, integer_accumulators = 8;
-constexpr unsigned first_integer = 8;  // r8 to r15
+constexpr Accumulators integers = {8, 8}, vectors = {0, 12}, upper_vectors = {8, 7};
 constexpr ZydisRegister integer_source = ZYDIS_REGISTER_RCX;
 constexpr ZyanU8 vector_source = 15;  // holds zeros
 
@@ -28,10 +27,6 @@ bool is_integer(const RegisterOperation& operation) {
 }
 bool is_wide(const RegisterOperation& operation) {
   return operation.registers == ZYDIS_REGCLASS_YMM || operation.registers == ZYDIS_REGCLASS_ZMM;
-}
-
-unsigned accumulators_of(const RegisterOperation& operation) {
-  return is_integer(operation) ? integer_accumulators : vector_accumulators;
 }
 
 ZydisRegister numbered(const RegisterOperation& operation, unsigned number) {
@@ -44,30 +39,12 @@ ZydisRegisterClass vectors_of(Width width) {
   return of_width[static_cast<std::size_t>(width)];
 }
 
-void append_step(CodeWriter& writer, const RegisterOperation& operation, unsigned accumulator) {
-  if (operation.operands == 0) {
-    writer.add(operation.mnemonic);
-    return;
-  }
-  const ZydisEncoderOperand source =
-      is_integer(operation)
-          ? in_register(operation.registers == ZYDIS_REGCLASS_GPR64 ? integer_source : ZYDIS_REGISTER_ECX)
-          : in_register(numbered(operation, vector_source));
-  const ZydisEncoderOperand result =
-      in_register(numbered(operation, accumulator + (is_integer(operation) ? first_integer : 0)));
-  if (operation.operands == 2) {
-    writer.add(operation.mnemonic, {result, source});
-  } else {
-    writer.add(operation.mnemonic, {result, operation.fused ? source : result, source});
-  }
-}
-
-/// Appends `count` instructions on `accumulators` registers in turn.
-void append_steps(CodeWriter& writer, const RegisterOperation& operation, unsigned accumulators, unsigned count) {
+/// Appends `count` instructions on the accumulators in turn.
+void append_steps(CodeWriter& writer, const RegisterOperation& operation, Accumulators accumulators, unsigned count) {
   CodeWriter all;
   std::vector<std::size_t> ends = {0};
-  for (unsigned i = 0; i < accumulators; ++i) {
-    append_step(all, operation, i);
+  for (unsigned i = 0; i < accumulators.count; ++i) {
+    append_step(all, operation, accumulators.first + i);
     ends.push_back(all.here());
   }
   if (!all.valid()) {
@@ -76,13 +53,57 @@ void append_steps(CodeWriter& writer, const RegisterOperation& operation, unsign
   }
   const std::span<const std::uint8_t> code = all.bytes();
   for (unsigned done = 0; done < count;) {
-    const unsigned now = std::min(accumulators, count - done);
+    const unsigned now = std::min(accumulators.count, count - done);
     writer.append(code.first(ends[now]));
     done += now;
   }
 }
 
-/// Saves the registers that a caller expects again, and clears the vectors: other contents might be slow.
+void leave(CodeWriter& writer, const RegisterOperation& operation) {
+  restore(writer, operation);
+  if (is_wide(operation)) {
+    writer.add(ZYDIS_MNEMONIC_VZEROUPPER);
+  }
+  writer.add(ZYDIS_MNEMONIC_RET);
+}
+
+Result<ExecutableCode> loop_code(const RegisterOperation& operation, Accumulators accumulators) {
+  CodeWriter writer;
+  enter(writer, operation);
+  writer.align();
+  const std::size_t round = writer.here();
+  append_steps(writer, operation, accumulators, register_round);
+  writer.add(ZYDIS_MNEMONIC_DEC, {in_register(ZYDIS_REGISTER_RDI)});
+  writer.jump_if_not_zero(round);
+  leave(writer, operation);
+  return writer.finish();
+}
+
+}  // namespace
+
+Accumulators accumulators_of(const RegisterOperation& operation) { return is_integer(operation) ? integers : vectors; }
+
+Accumulators upper_accumulators_of(const RegisterOperation& operation) {
+  return is_integer(operation) ? integers : upper_vectors;
+}
+
+void append_step(CodeWriter& writer, const RegisterOperation& operation, unsigned number) {
+  if (operation.operands == 0) {
+    writer.add(operation.mnemonic);
+    return;
+  }
+  const ZydisEncoderOperand source =
+      is_integer(operation)
+          ? in_register(operation.registers == ZYDIS_REGCLASS_GPR64 ? integer_source : ZYDIS_REGISTER_ECX)
+          : in_register(numbered(operation, vector_source));
+  const ZydisEncoderOperand result = in_register(numbered(operation, number));
+  if (operation.operands == 2) {
+    writer.add(operation.mnemonic, {result, source});
+  } else {
+    writer.add(operation.mnemonic, {result, operation.fused ? source : result, source});
+  }
+}
+
 void enter(CodeWriter& writer, const RegisterOperation& operation) {
   for (const ZydisRegister kept : {ZYDIS_REGISTER_R12, ZYDIS_REGISTER_R13, ZYDIS_REGISTER_R14, ZYDIS_REGISTER_R15}) {
     if (is_integer(operation)) {
@@ -99,31 +120,13 @@ void enter(CodeWriter& writer, const RegisterOperation& operation) {
   }
 }
 
-void leave(CodeWriter& writer, const RegisterOperation& operation) {
+void restore(CodeWriter& writer, const RegisterOperation& operation) {
   for (const ZydisRegister kept : {ZYDIS_REGISTER_R15, ZYDIS_REGISTER_R14, ZYDIS_REGISTER_R13, ZYDIS_REGISTER_R12}) {
     if (is_integer(operation)) {
       writer.add(ZYDIS_MNEMONIC_POP, {in_register(kept)});
     }
   }
-  if (is_wide(operation)) {
-    writer.add(ZYDIS_MNEMONIC_VZEROUPPER);
-  }
-  writer.add(ZYDIS_MNEMONIC_RET);
 }
-
-Result<ExecutableCode> loop_code(const RegisterOperation& operation, unsigned accumulators) {
-  CodeWriter writer;
-  enter(writer, operation);
-  writer.align();
-  const std::size_t round = writer.here();
-  append_steps(writer, operation, accumulators, register_round);
-  writer.add(ZYDIS_MNEMONIC_DEC, {in_register(ZYDIS_REGISTER_RDI)});
-  writer.jump_if_not_zero(round);
-  leave(writer, operation);
-  return writer.finish();
-}
-
-}  // namespace
 
 RegisterOperation operation_of(Kind kind) {
   switch (kind) {
@@ -180,7 +183,9 @@ Result<ExecutableCode> independent_code(const RegisterOperation& operation) {
   return loop_code(operation, accumulators_of(operation));
 }
 
-Result<ExecutableCode> chain_code(const RegisterOperation& operation) { return loop_code(operation, 1); }
+Result<ExecutableCode> chain_code(const RegisterOperation& operation) {
+  return loop_code(operation, {accumulators_of(operation).first, 1});
+}
 
 Result<ExecutableCode> buffer_code(const RegisterOperation& operation, unsigned fillers) {
   constexpr ZydisRegister places = ZYDIS_REGISTER_RDI, rounds = ZYDIS_REGISTER_RSI, a = ZYDIS_REGISTER_RAX,

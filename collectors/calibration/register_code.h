@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops of instructions of one kind in registers: independent ones, chains, and fillers between loads that miss.
+// Instructions of one kind in registers, and loops of them: independent ones, chains, and fillers between loads that
+// miss.
 #pragma once
 
 #include <cstdint>
@@ -31,6 +32,21 @@ inline constexpr unsigned register_round = 240;  // instructions of the kind in 
 [[nodiscard]] Result<ExecutableCode> independent_code(const RegisterOperation& operation);
 /// Each waits for the one before.
 [[nodiscard]] Result<ExecutableCode> chain_code(const RegisterOperation& operation);
+
+/// Registers that independent instructions write in turn, enough to hide their latency.
+struct Accumulators {
+  unsigned first = 0, count = 0;
+};
+[[nodiscard]] Accumulators accumulators_of(const RegisterOperation& operation);
+/// Those of vectors that loops leave alone which use vectors 0 to 7 themselves.
+[[nodiscard]] Accumulators upper_accumulators_of(const RegisterOperation& operation);
+/// The begin of a function with such instructions: saves the registers that a caller expects again, and clears the
+/// vectors. Whole numbers take r8 to r15 and read rcx.
+void enter(CodeWriter& writer, const RegisterOperation& operation);
+/// Gives the saved registers back.
+void restore(CodeWriter& writer, const RegisterOperation& operation);
+/// Appends an instruction that writes register `number` of its kind.
+void append_step(CodeWriter& writer, const RegisterOperation& operation, unsigned number);
 
 /// Two circles of pointers.
 struct TwoPlaces {

@@ -3,6 +3,8 @@
 
 #include <array>
 
+#include "collectors/calibration/register_code.h"
+
 namespace crosstalk::collectors::calibration {
 namespace {
 
@@ -23,10 +25,17 @@ std::uint32_t groups_of_round(std::uint32_t fillers) {
 
 class StreamWriter {
  public:
-  explicit StreamWriter(const StreamShape& shape) : shape_(shape), bytes_(vector_bytes(shape.width)) {}
+  explicit StreamWriter(const StreamShape& shape)
+      : shape_(shape), bytes_(vector_bytes(shape.width)), filler_(operation_of(shape.filler)) {}
 
   Result<ExecutableCode> write() {
     const std::uint32_t groups = groups_of_round(shape_.fillers);
+    for (const ZydisRegister kept : {start, passes_left}) {
+      writer_.add(ZYDIS_MNEMONIC_PUSH, {in_register(kept)});
+    }
+    writer_.add(ZYDIS_MNEMONIC_MOV, {in_register(start), in_register(start_argument)});
+    writer_.add(ZYDIS_MNEMONIC_MOV, {in_register(passes_left), in_register(passes_argument)});
+    enter(writer_, filler_);
     writer_.add(move_mnemonic(), {in_register(vector(value_)), memory_at(scale, ZYDIS_REGISTER_NONE, 0, bytes_)});
     const std::size_t pass = writer_.here();
     writer_.add(ZYDIS_MNEMONIC_MOV, {in_register(index), in_register(start)});
@@ -42,6 +51,10 @@ class StreamWriter {
     writer_.jump_if_not_zero(pass);
     if (shape_.width >= Width::avx2) {
       writer_.add(ZYDIS_MNEMONIC_VZEROUPPER);
+    }
+    restore(writer_, filler_);
+    for (const ZydisRegister kept : {passes_left, start}) {
+      writer_.add(ZYDIS_MNEMONIC_POP, {in_register(kept)});
     }
     writer_.add(ZYDIS_MNEMONIC_RET);
     return writer_.finish();
@@ -77,19 +90,24 @@ class StreamWriter {
     if (shape_.mix != Mix::loads) {
       store(offset);
     }
+    const Accumulators accumulators = upper_accumulators_of(filler_);
     for (std::uint32_t i = 0; i < shape_.fillers; ++i) {
-      writer_.add(ZYDIS_MNEMONIC_NOP);
+      append_step(writer_, filler_, accumulators.first + next_filler_++ % accumulators.count);
     }
   }
 
   static constexpr ZydisRegister array_a = ZYDIS_REGISTER_RDI, array_b = ZYDIS_REGISTER_RSI,
-                                 array_c = ZYDIS_REGISTER_RDX, start = ZYDIS_REGISTER_RCX,
-                                 passes_left = ZYDIS_REGISTER_R8, scale = ZYDIS_REGISTER_R9, index = ZYDIS_REGISTER_RAX;
+                                 array_c = ZYDIS_REGISTER_RDX, start_argument = ZYDIS_REGISTER_RCX,
+                                 passes_argument = ZYDIS_REGISTER_R8, scale = ZYDIS_REGISTER_R9;
+  // Fillers leave these alone.
+  static constexpr ZydisRegister index = ZYDIS_REGISTER_RAX, start = ZYDIS_REGISTER_RBP,
+                                 passes_left = ZYDIS_REGISTER_RBX;
   static constexpr unsigned registers = 7;  // that are loaded
   StreamShape shape_;
   std::uint32_t bytes_;
+  RegisterOperation filler_;
   CodeWriter writer_;
-  unsigned next_ = 0;
+  unsigned next_ = 0, next_filler_ = 0;
   unsigned value_ = registers;  // the register that is stored: at first, the scale's
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops over arrays of one width and one mix of loads and stores, with any number of `nop` between them.
+// Loops over arrays of one width and one mix of loads and stores, with any number of instructions between them.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,8 @@ namespace crosstalk::collectors::calibration {
 struct StreamShape {
   models::Width width = models::Width::scalar;  // scalar: doubles
   models::Mix mix = models::Mix::loads;
-  std::uint32_t fillers = 0;  // `nop` after each group: a load, a store, or a store behind its loads
+  std::uint32_t fillers = 0;                // after each group: a load, a store, or a store behind its loads
+  models::Kind filler = models::Kind::nop;  // with vectors no narrower than `width`, lest two encodings mix
 };
 
 /// The traffic that has the mix's arrays: load, triad, copy, store.

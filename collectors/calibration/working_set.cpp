@@ -73,4 +73,14 @@ Result<std::uint64_t> working_set(const Machine& machine, Level level, const std
   return beyond(machine, cpus, available, beyond_caches);
 }
 
+Result<std::uint64_t> larger_working_set(const Machine& machine, const std::vector<std::uint32_t>& cpus) {
+  constexpr double clearly = 1.5;
+  const auto usual = within(machine, 2, cpus);
+  const std::uint64_t most = bytes_of(machine, 2) / sharers(machine, 2, cpus) / 16 * 9 / granularity * granularity;
+  if (!usual || static_cast<double>(most) < clearly * static_cast<double>(*usual)) {
+    return fail(ErrorCode::unsupported, "this machine's level 2 cache is small");
+  }
+  return most;
+}
+
 }  // namespace crosstalk::collectors::calibration

@@ -17,4 +17,9 @@ namespace crosstalk::collectors::calibration {
                                                 const std::vector<std::uint32_t>& cpus, std::uint64_t available,
                                                 std::uint64_t beyond_caches = 4);
 
+/// A little more than half of a thread's part of the level 2 cache; refused if that is not clearly more than
+/// working_set() takes.
+[[nodiscard]] Result<std::uint64_t> larger_working_set(const models::Machine& machine,
+                                                       const std::vector<std::uint32_t>& cpus);
+
 }  // namespace crosstalk::collectors::calibration

@@ -249,26 +249,26 @@ class Tables {
     return found == machine_.flop_latencies.end() ? nullptr : &found->seconds;
   }
 
-  [[nodiscard]] const Figure* group_of(Level level, Width width, std::uint32_t fillers) const {
-    const auto found = std::find_if(machine_.groups.begin(), machine_.groups.end(), [&](const models::GroupRate& each) {
-      return each.level == level && each.width == width && each.fillers == fillers;
-    });
-    return found == machine_.groups.end() ? nullptr : &found->per_cycle;
+  [[nodiscard]] const Figure* at_ridge(Level level, Width width, models::Kind kind) const {
+    const models::RidgeRate* const ridge = machine_.ridge_of(level, width, kind);
+    return ridge == nullptr ? nullptr : &ridge->per_cycle;
   }
 
   void groups() {
     if (machine_.groups.empty()) {
       return;
     }
-    heading("Loads and stores a cycle", "two loads and a store in turns; by `nop` behind",
+    heading("Loads and stores a cycle", "two loads and a store in turns; alone, and beside others at the ridge",
             {"L1D", "L2", "L3", "memory"});
-    for (std::size_t width = 0; width < models::names<Width>().size(); ++width) {
-      for (const std::uint32_t fillers : {0U, 24U}) {
-        const auto w = static_cast<Width>(width);
-        if (group_of(Level::l1d, w, fillers) != nullptr) {
-          row(fmt::format("{}, {}", name(w), fillers),
-              over_levels([&](Level level) { return group_of(level, w, fillers); }, plain));
-        }
+    for (const Width width : models::all_widths) {
+      if (machine_.most_of_groups(Level::l1d, width) == nullptr) {
+        continue;
+      }
+      row(std::string(name(width)),
+          over_levels([&](Level level) { return machine_.most_of_groups(level, width); }, plain));
+      for (const models::Kind kind : {models::Kind::integer_add, models::kind_of(width)}) {
+        row(fmt::format("  with {}", spoken(name(kind))),
+            over_levels([&](Level level) { return at_ridge(level, width, kind); }, plain));
       }
     }
   }
@@ -319,7 +319,7 @@ class Tables {
   void notes() {
     canvas_.blank();
     if (any_doubtful_) {
-      canvas_.paragraph("  ", "~ three quarters of the tries differ by more than 5 % from the best one");
+      canvas_.paragraph("  ", "~ uncertain by more than 5 %");
     }
     constexpr std::size_t most_reasons = 5;
     std::stable_sort(reasons_.begin(), reasons_.end(),

@@ -97,7 +97,8 @@ class Arrays3 {
 };
 
 std::string label(const StreamShape& shape) {
-  return std::string(name(shape.width)) + " " + std::string(name(shape.mix)) + " " + std::to_string(shape.fillers);
+  return std::string(name(shape.width)) + " " + std::string(name(shape.mix)) + " " + std::to_string(shape.fillers) +
+         " " + std::string(name(shape.filler));
 }
 
 void expect_streams(const StreamShape& shape) {
@@ -129,8 +130,10 @@ void expect_mix(const StreamShape& shape) {
   EXPECT_EQ(found.stores, shape.mix == Mix::loads ? 0 : groups);
   EXPECT_EQ(found.loads + found.stores, groups * in_a_group);
   EXPECT_EQ(found.of_bytes, (std::map<unsigned, unsigned>{{vector_bytes(shape.width), groups * in_a_group}}));
-  const auto nops = found.count.find(ZYDIS_MNEMONIC_NOP);
-  EXPECT_EQ(nops == found.count.end() ? 0 : nops->second, groups * shape.fillers);
+  const ZydisMnemonic filler = operation_of(shape.filler).mnemonic;
+  const auto fillers = found.count.find(filler);
+  const unsigned steps = filler == ZYDIS_MNEMONIC_ADD ? 1 : 0;  // of the index
+  EXPECT_EQ(fillers == found.count.end() ? 0 : fillers->second, groups * shape.fillers + steps);
   EXPECT_EQ(loop->memory_instructions(1024, 3), 3U * 1024 / vector_bytes(shape.width) * in_a_group);
 }
 
@@ -140,6 +143,8 @@ TEST(StreamCode, MovesWhatItsMixSays) {
       for (const std::uint32_t fillers : {0U, 3U, 96U}) {
         if (is_supported(width)) {
           expect_streams({width, mix, fillers});
+          expect_streams({width, mix, fillers, Kind::integer_add});
+          expect_streams({width, mix, fillers, models::kind_of(width)});
         }
       }
     }
@@ -151,6 +156,8 @@ TEST(StreamCode, HoldsAsManyLoadsStoresAndFillersAsItSays) {
     for (const Mix mix : all_mixes) {
       for (const std::uint32_t fillers : {0U, 1U, 33U}) {
         expect_mix({width, mix, fillers});
+        expect_mix({width, mix, fillers, Kind::integer_add});
+        expect_mix({width, mix, fillers, models::kind_of(width)});
       }
     }
   }

@@ -86,6 +86,7 @@ TEST(WorkingSet, FitsItsLevelAndNotTheOneBefore) {
   const models::Machine m = server(4, mebi, 32 * mebi);
   EXPECT_EQ(*working_set(m, Level::l1d, {0}, plenty), 16U << 10);
   EXPECT_EQ(*working_set(m, Level::l2, {0}, plenty), 96U << 10);
+  EXPECT_EQ(*larger_working_set(m, {0}), 576U << 10);
   EXPECT_EQ(*working_set(m, Level::l3, {0}, plenty), 3 * mebi);
   EXPECT_EQ(*working_set(m, Level::l3, {0, 1, 2, 3}, plenty), 3 * mebi);
   EXPECT_EQ(*working_set(server(8, mebi, 16 * mebi), Level::l3, {0, 1, 2, 3, 4, 5, 6, 7}, plenty), 3 * mebi / 2);

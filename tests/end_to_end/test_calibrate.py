@@ -25,7 +25,7 @@ def figures(machine):
                         ("accesses", ("level", "width", "loads_to_stores", "threads")),
                         ("flop_latencies", ("width", "precision", "operation")),
                         ("integers", ("width", "element", "operation", "scope")),
-                        ("groups", ("level", "width", "fillers")),
+                        ("groups", ("level", "width", "fillers")), ("ridges", ("level", "width", "kind")),
                         ("sparse_roofs", ("matrix", "vector", "scope"))):
         for row in machine[table]:
             found[(table, *(row[key] for key in keys))] = row
@@ -97,6 +97,7 @@ class Measured(Calibration):
             for mix in ("1:0", "2:1", "1:1", "0:1"):
                 self.assertIn(("accesses", level, "scalar", mix, 1), rows)
             self.assertIn(("groups", level, "scalar", 0), rows)
+            self.assertIn(("ridges", level, "scalar", "integer_add"), rows)
             self.assertIn(("sparse_roofs", level, "l1d", "one_core"), rows)
             self.assertIn(("best", level, 64, "one_core"), rows)
         for kind in ("nop", "integer_add", "scalar", "sse"):
@@ -119,7 +120,7 @@ class Measured(Calibration):
                 (("accesses", "l1d", "scalar", "1:0", 1), ("accesses", "l1d", "sse", "1:0", 1)),
                 (("accesses", "memory", "sse", "1:0", 1), ("accesses", "l1d", "sse", "1:0", 1)),
                 (("groups", "memory", "sse", 0), ("groups", "l1d", "sse", 0)),
-                (("groups", "l1d", "sse", 96), ("groups", "l1d", "sse", 0)),
+                (("groups", "l1d", "sse", 24), ("groups", "l1d", "sse", 0)),
                 (("per_cycle", "scalar"), ("per_cycle", "nop"))]
         for low, high in less:
             if low in value and high in value:

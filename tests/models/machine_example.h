@@ -55,6 +55,7 @@ inline Machine example() {
   m.kinds = {{Kind::nop, measured(6), measured(448)}, {Kind::scalar, measured(2), {}}};
   m.kinds[1].buffer.refused = "there is no knee";
   m.groups = {{Level::memory, Width::scalar, 0, measured(0.5)}, {Level::memory, Width::scalar, 6, measured(0.25)}};
+  m.ridges = {{Level::memory, Width::scalar, Kind::integer_add, 16, measured(0.4)}};
   m.sparse_roofs = {{Level::l2, Level::l1d, Scope::one_core, 64, measured(2e10)}};
   m.sparse_bands = {{Level::l2, 64, Scope::one_core, 1024, 512, measured(1.5e9), measured(2e9)}};
   m.notes = {"an example"};

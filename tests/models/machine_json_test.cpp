@@ -90,7 +90,7 @@ TEST(MachineJson, TakesFilesOfBeforeDisturbedTriesWereTold) {
 TEST(MachineJson, TakesFilesOfBeforeRooflinesWereMeasured) {
   Json file = Json::parse(to_json(test::example()));
   for (const char* const key : {"extended_at", "accesses", "thread_flops", "flop_latencies", "integers", "kinds",
-                                "groups", "sparse_roofs", "sparse_bands"}) {
+                                "groups", "ridges", "sparse_roofs", "sparse_bands"}) {
     EXPECT_EQ(file.erase(key), 1U) << key;
   }
   const auto machine = parse_machine(file.dump());
@@ -107,6 +107,9 @@ TEST(MachineJson, KeepsTheFiguresOfRooflines) {
   EXPECT_EQ(read->limits_of(Kind::nop)->buffer.value, 448);
   EXPECT_EQ(read->limits_of(Kind::scalar)->buffer.refused, "there is no knee");
   EXPECT_EQ(read->groups[1].fillers, 6U);
+  EXPECT_EQ(read->most_of_groups(Level::memory, Width::scalar)->value, 0.5);
+  EXPECT_EQ(read->ridge_of(Level::memory, Width::scalar, Kind::integer_add)->fillers, 16U);
+  EXPECT_EQ(read->ridge_of(Level::memory, Width::scalar, Kind::scalar), nullptr);
   EXPECT_EQ(read->sparse_bands[0].rows, 512U);
   EXPECT_EQ(read->sparse_bands[0].best.value, 2e9);
 }
@@ -117,6 +120,8 @@ TEST(MachineJson, RefusesImpossibleFiguresOfRooflines) {
   EXPECT_EQ(refusal([](Json& f) { f["accesses"][1]["threads"] = 3; }),
             "accesses[l1d, avx2, 2:1, 3]: 3 is not from 1 to 2");
   EXPECT_EQ(refusal([](Json& f) { f["groups"][1]["fillers"] = 0; }), "groups[memory, scalar, 0]: it is given twice");
+  EXPECT_EQ(refusal([](Json& f) { f["ridges"][0]["fillers"] = 5000; }),
+            "ridges[memory, scalar, integer_add]: 5000 is not from 0 to 4096");
   EXPECT_EQ(refusal([](Json& f) { f["kinds"][0]["per_cycle"]["value"] = 1000; }),
             "kinds[nop].per_cycle.value: no machine has 1000.000000");
   EXPECT_EQ(refusal([](Json& f) { f["sparse_bands"][0]["rows"] = 0; }),
