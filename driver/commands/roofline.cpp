@@ -174,7 +174,7 @@ Result<void> draw_matrix(const RooflineRequest& request) {
   if (!machine) {
     return tl::unexpected<Error>(machine.error());
   }
-  const auto place = place_of_matrix(*shape, request.matrix, *machine ? &**machine : nullptr);
+  const auto place = place_of_matrix(*shape, request.matrix, *machine ? &**machine : nullptr, request.roofs.threads);
   if (!place) {
     return tl::unexpected<Error>(place.error());
   }

@@ -73,7 +73,8 @@ std::string gain_sentence(const MatrixPlace& place) {
 
 }  // namespace
 
-Result<MatrixPlace> place_of_matrix(const SparseShape& shape, const std::string& name, const models::Machine* machine) {
+Result<MatrixPlace> place_of_matrix(const SparseShape& shape, const std::string& name, const models::Machine* machine,
+                                    std::optional<std::uint32_t> threads) {
   MatrixPlace place;
   place.name = name;
   place.size = shape.size;
@@ -93,9 +94,12 @@ Result<MatrixPlace> place_of_matrix(const SparseShape& shape, const std::string&
   place.requested_intensity = *requested;
   place.memory_intensity = *bracket;
   if (machine != nullptr) {
-    place.threads = static_cast<std::uint32_t>(std::min<std::uint64_t>(models::cores_of(*machine), shape.size.rows));
-    add_rates(*machine, place);
     add_level(*machine, place);
+  }
+  const std::size_t cores = machine != nullptr ? models::cores_of(*machine) : 1;
+  place.threads = static_cast<std::uint32_t>(std::min<std::uint64_t>(threads.value_or(cores), shape.size.rows));
+  if (machine != nullptr && place.threads <= cores) {
+    add_rates(*machine, place);
   }
   auto balanced = add_balance(shape, place);
   return balanced ? Result<MatrixPlace>(std::move(place)) : tl::unexpected<Error>(balanced.error());

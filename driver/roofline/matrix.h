@@ -22,14 +22,16 @@ struct MatrixPlace {
                                                         // brings a line of its own
   std::uint32_t threads = 1;
   double utilisation = 1;  // mean number of threads at work, if each gets as many rows
-  // By the machine's memory, for `threads` threads; absent without a calibration.
+  // By the machine's memory, for `threads` threads; absent without a calibration, or with more threads than cores.
   std::optional<double> best_rate, worst_rate;  // flop/s
   std::optional<models::Level> held_in;         // the nearest level that holds matrix and vectors, of one core's caches
 };
 
-/// `machine` null: only the figures that need none. Fails if a formula does not apply.
+/// `machine` null: only the figures that need none. `threads` absent: one on each core. Fails if a formula does not
+/// apply.
 [[nodiscard]] Result<MatrixPlace> place_of_matrix(const SparseShape& shape, const std::string& name,
-                                                  const models::Machine* machine);
+                                                  const models::Machine* machine,
+                                                  std::optional<std::uint32_t> threads = {});
 
 [[nodiscard]] std::string render_matrix_text(const MatrixPlace& place, TextStyle style);
 /// One JSON object: "crosstalk.matrix/1" of docs/roofline-json.md.

@@ -94,6 +94,15 @@ TEST(MatrixPlace, FollowsFromTheShape) {
   EXPECT_FALSE(place.held_in);
 }
 
+TEST(MatrixPlace, ThreadsShareItsRows) {
+  const auto place = place_of_matrix(*read(general), "A.mtx", nullptr, 2);
+  ASSERT_TRUE(place);
+  EXPECT_EQ(place->threads, 2U);
+  EXPECT_GT(place->utilisation, 1);
+  EXPECT_LE(place->utilisation, 2);
+  EXPECT_FALSE(place->best_rate);
+}
+
 TEST(MatrixPlace, AMachineBoundsIt) {
   models::Machine machine = crosstalk::attribution::test::roofline_machine();
   const MatrixPlace place = placed(&machine);
