@@ -55,7 +55,7 @@ struct BusyTime {
   std::optional<double> of_effective, of_theoretical;
   /// The same part by the lowest rate in the best quarter of the calibration's tries: on a machine with other users a
   /// unit does not always reach its peak. The true part lies between `of_effective` and this.
-  std::optional<double> of_effective_most;
+  std::optional<double> of_effective_most = {};
   bool exists = true;  // false: this machine has no such unit, and nothing is missing
 };
 using BusyTimes = ByUnit<BusyTime>;

@@ -103,12 +103,10 @@ std::vector<TimeStack> TimeStacks::finish(bool lend) {
 std::vector<std::uint64_t> unsampled_ns(std::span<const ThreadSummary> threads, std::span<const ThreadTotal> totals) {
   std::vector<double> lacking(threads.size());
   double all = 0;
-  double lack = 0;
   for (std::size_t i = 0; i < threads.size() && i < totals.size(); ++i) {
     const double cpu_ns = threads[i].cpu_s.value_or(0) * ns_per_s;
     lacking[i] = std::max(cpu_ns - totals[i].ns, 0.0);
     all += cpu_ns - totals[i].ns;
-    lack += lacking[i];
   }
   if (!(all >= 1)) {
     return std::vector<std::uint64_t>(threads.size());
