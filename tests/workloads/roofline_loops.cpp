@@ -278,11 +278,13 @@ std::vector<Loop> loops_of(double row, bool widest) {
 
 int main(int argc, char** argv) {
   Flags flags("roofline_loops", "loops with a known place in a roofline");
-  flags.number("--seconds", 2, 0.1, 3600, "CPU time of the thread")
+  flags.number("--seconds", 2, 0.1, 3600, "CPU time of the first thread")
       .number("--visit", 0.2, 0.001, 10, "about how long a visit of a loop lasts, s")
       .number("--kib", 16, 1, 4194304, "KiB of all arrays of `triad`, `triad_streaming` and `sum`")
       .number("--row", 8, 1, 4096, "non-zeros of a row of the sparse matrix")
-      .number("--rows", 4096, 1, 16777216, "its rows");
+      .number("--rows", 4096, 1, 16777216, "its rows")
+      .number("--threads", 1, 1, 64, "threads, each with data of its own")
+      .number("--first", 1, 0.1, 100, "the first one's CPU time over each other's");
   flags.choice("--only", workload::names_of(loops_of(8, true)), "the loop to run");
   flags.parse(argc, argv);
   if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) {
@@ -294,13 +296,18 @@ int main(int argc, char** argv) {
     flags.refuse("this processor has no AVX-512");
   }
   const double begin = thread_seconds();
+  const int threads = static_cast<int>(flags.integer("--threads"));
   std::string counted;
-  workload::run_crew(1, [&](int) {
+  workload::run_crew(threads, [&](int thread) {
     const auto data = std::make_unique<Data>(static_cast<std::size_t>(flags.real("--kib") * 1024),
                                              flags.integer("--row"), flags.integer("--rows"));
-    counted = workload::run_counted(*data, loops, flags.real("--seconds"), flags.real("--visit"));
+    const double seconds = flags.real("--seconds") / (thread == 1 ? 1 : flags.real("--first"));
+    std::string own = workload::run_counted(*data, loops, seconds, flags.real("--visit"));
+    if (thread == 1) {
+      counted = std::move(own);
+    }
   });
-  Truth truth("roofline_loops", 2);
+  Truth truth("roofline_loops", threads + 1);
   truth.file = __FILE_NAME__;
   truth.print(thread_seconds() - begin, counted);
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One kernel of the calibration for a while, with the average rate: to be compared with the same kernel of another
 // program at the same time.
+#include <sys/prctl.h>
+
 #include <array>
 #include <cstdint>
 #include <cstdio>
@@ -118,12 +120,16 @@ int main(int argc, char** argv) {
       .number("--warm", 0.05, 0, 60, "time to run before")
       .number("--kib", 16, 2, 4194304, "of all arrays");
   flags.choice("--width", words<models::Width>(), "of the instructions")
+      .choice("--pages", {"huge", "small"}, "of the arrays")
       .choice("--clock", {"cpu", "elapsed"}, "that rates are by")
       .choice("--mix", words<models::Mix>(), "loads to stores")
       .choice("--flops", {"none", "add", "mul", "fma"}, "of doubles in registers, instead of loads and stores");
   flags.parse(argc, argv);
   if (!calibration::is_supported(chosen<models::Width>(flags, "--width"))) {
     flags.refuse("this processor has no such vectors");
+  }
+  if (flags.word("--pages") == "small") {
+    ::prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
   }
   const bool in_registers = flags.word("--flops") != "none";
   std::printf("{\"per_s\":%.6g}\n", in_registers ? flops_per_s(flags) : bytes_per_s(flags));

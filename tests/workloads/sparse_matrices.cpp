@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// A sparse matrix of a kind (banded, random, power law, shuffled band, blocks), and the pair of matrices with the worst
-// and the best locality that has about as many non-zeros a row and as many columns. Multiplies with all three in turns
-// and prints the median of each one's flops a second.
+// A sparse matrix of a kind (banded, random, power law, shuffled band, blocks), the same in the order of Cuthill and
+// McKee, and the pair of matrices with the worst and the best locality that has about as many non-zeros a row and as
+// many columns. Multiplies with all four in turns and prints the median of each one's flops a second.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <ctime>
 #include <numeric>
+#include <optional>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "collectors/calibration/sparse_kernel.h"
@@ -81,6 +84,113 @@ CsrPattern matrix_of(const std::string& kind, std::uint32_t n, std::uint32_t q) 
   return rows.take();
 }
 
+/// The rows of each column, as a matrix.
+CsrPattern transposed(const CsrPattern& a) {
+  std::vector<std::vector<std::uint32_t>> rows_of(a.columns);
+  for (std::uint32_t row = 0; row < a.rows(); ++row) {
+    for (std::uint32_t i = a.row_starts[row]; i < a.row_starts[row + 1]; ++i) {
+      rows_of[a.column_of[i]].push_back(row);
+    }
+  }
+  Rows columns(static_cast<std::uint32_t>(a.rows()));
+  for (std::vector<std::uint32_t>& rows : rows_of) {
+    columns.add(std::move(rows));
+  }
+  return columns.take();
+}
+
+/// Goes through the graph of rows and columns in breadth, from rows with few entries and by few entries first.
+class CuthillMcKee {
+ public:
+  explicit CuthillMcKee(const CsrPattern& a) : sides_{a, transposed(a)}, number_of_{Numbers(a.rows()), Numbers(a.columns)} {
+    std::vector<std::uint32_t> begins(a.rows());
+    std::iota(begins.begin(), begins.end(), 0U);
+    by_length(0, begins);
+    for (const std::uint32_t row : begins) {
+      from(row);
+    }
+  }
+  /// The matrix with rows and columns in the reverse of that order.
+  [[nodiscard]] CsrPattern reversed() const {
+    std::vector<std::uint32_t> number(sides_[0].columns);
+    for (std::uint32_t i = 0; i < number.size(); ++i) {
+      number[i] = number_of_[1][i] ? static_cast<std::uint32_t>(number.size()) - *number_of_[1][i] - 1 : 0;
+    }
+    Rows rows(sides_[0].columns);
+    for (auto row = order_.rbegin(); row != order_.rend(); ++row) {
+      std::vector<std::uint32_t> columns;
+      for (std::uint32_t i = sides_[0].row_starts[*row]; i < sides_[0].row_starts[*row + 1]; ++i) {
+        columns.push_back(number[sides_[0].column_of[i]]);
+      }
+      rows.add(std::move(columns));
+    }
+    return rows.take();
+  }
+
+ private:
+  struct Numbers : std::vector<std::optional<std::uint32_t>> {
+    explicit Numbers(std::size_t count) : vector(count) {}
+    std::uint32_t given = 0;
+    bool give(std::uint32_t i) {
+      const bool first = !(*this)[i];
+      (*this)[i] = first ? given++ : *(*this)[i];
+      return first;
+    }
+  };
+
+  void by_length(int side, std::vector<std::uint32_t>& lines) const {
+    const auto& starts = sides_[side].row_starts;
+    std::stable_sort(lines.begin(), lines.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return starts[a + 1] - starts[a] < starts[b + 1] - starts[b];
+    });
+  }
+  void from(std::uint32_t row) {
+    if (!number_of_[0].give(row)) {
+      return;
+    }
+    order_.push_back(row);
+    std::vector<std::pair<int, std::uint32_t>> queue{{0, row}};
+    for (std::size_t head = 0; head < queue.size(); ++head) {
+      const auto [side, line] = queue[head];
+      const CsrPattern& of = sides_[side];
+      std::vector<std::uint32_t> next(of.column_of.begin() + of.row_starts[line],
+                                      of.column_of.begin() + of.row_starts[line + 1]);
+      by_length(1 - side, next);
+      for (const std::uint32_t other : next) {
+        if (number_of_[1 - side].give(other)) {
+          queue.emplace_back(1 - side, other);
+          if (side == 1) {
+            order_.push_back(other);
+          }
+        }
+      }
+    }
+  }
+
+  std::array<CsrPattern, 2> sides_;  // by row, by column
+  std::array<Numbers, 2> number_of_;
+  std::vector<std::uint32_t> order_;
+};
+
+/// Threads' worth of work at a time if so many threads take equal numbers of rows.
+double utilisation(const CsrPattern& a, std::size_t threads) {
+  std::uint32_t most = 0;
+  for (std::size_t i = 0; i < threads; ++i) {
+    most = std::max(most, a.row_starts[a.rows() * (i + 1) / threads] - a.row_starts[a.rows() * i / threads]);
+  }
+  return static_cast<double>(a.column_of.size()) / most;
+}
+
+void print(const CsrPattern& a) {
+  std::printf("%%%%MatrixMarket matrix coordinate pattern general\n%zu %u %zu\n", a.rows(), a.columns,
+              a.column_of.size());
+  for (std::size_t row = 0; row < a.rows(); ++row) {
+    for (std::uint32_t i = a.row_starts[row]; i < a.row_starts[row + 1]; ++i) {
+      std::printf("%zu %u\n", row + 1, a.column_of[i] + 1);
+    }
+  }
+}
+
 class Product {
  public:
   explicit Product(CsrPattern pattern)
@@ -120,7 +230,8 @@ int main(int argc, char** argv) {
       .number("--row", 16, 1, 4096, "non-zeros of a row, about")
       .number("--turns", 9, 1, 1000, "measurements of each matrix")
       .number("--seconds", 0.02, 0.001, 10, "of a measurement");
-  flags.choice("--kind", {"banded", "random", "power_law", "shuffled", "blocks"}, "of the matrix");
+  flags.choice("--kind", {"banded", "random", "power_law", "shuffled", "blocks"}, "of the matrix")
+      .choice("--print", {"rates", "matrix"}, "the matrix as a Matrix Market file, without measuring");
   flags.parse(argc, argv);
   const auto row = static_cast<std::uint32_t>(flags.integer("--row"));
   constexpr std::uint32_t line_elements = 8;
@@ -128,6 +239,11 @@ int main(int argc, char** argv) {
   const auto columns =
       std::max<std::uint32_t>(1, static_cast<std::uint32_t>(flags.integer("--columns")) / grain) * grain;
   Product matrix(matrix_of(flags.word("--kind"), columns, row));
+  if (flags.word("--print") == "matrix") {
+    print(matrix.pattern());
+    return 0;
+  }
+  Product reordered(CuthillMcKee(matrix.pattern()).reversed());
   // As many rows: p columns' non-zeros are q rows' ones.
   const roofline::PairShape shape{row, row, columns, line_elements};
   auto worst_pattern = roofline::worst_pattern(shape);
@@ -136,13 +252,16 @@ int main(int argc, char** argv) {
     flags.refuse((worst_pattern ? best_pattern : worst_pattern).error().message);
   }
   Product worst(std::move(*worst_pattern)), best(std::move(*best_pattern));
-  std::vector<double> of_matrix, of_worst, of_best;
+  std::vector<double> of_matrix, of_reordered, of_worst, of_best;
   for (int turn = 0; turn < flags.integer("--turns"); ++turn) {
     of_matrix.push_back(matrix.rate(flags.real("--seconds")));
+    of_reordered.push_back(reordered.rate(flags.real("--seconds")));
     of_worst.push_back(worst.rate(flags.real("--seconds")));
     of_best.push_back(best.rate(flags.real("--seconds")));
   }
-  std::printf("{\"rows\":%zu,\"columns\":%u,\"nonzeros\":%zu,\"flops_per_s\":%.6g,\"worst\":%.6g,\"best\":%.6g}\n",
-              matrix.pattern().rows(), columns, matrix.pattern().column_of.size(), median(of_matrix), median(of_worst),
-              median(of_best));
+  std::printf(R"({"rows":%zu,"columns":%u,"nonzeros":%zu,"flops_per_s":%.6g,"reordered":%.6g,"worst":%.6g,"best":%.6g,)"
+              R"("utilisation_of_8":%.6f})"
+              "\n",
+              matrix.pattern().rows(), columns, matrix.pattern().column_of.size(), median(of_matrix),
+              median(of_reordered), median(of_worst), median(of_best), utilisation(matrix.pattern(), 8));
 }
