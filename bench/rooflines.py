@@ -18,8 +18,8 @@ import test_busy_times
 EXPLANATION = """## Rooflines
 
 Written by `./dev bench rooflines`. The machine is calibrated (`crosstalk calibrate`); programs count their own work
-(`tests/workloads/roofline_loops.cpp`, `sparse_matrices.cpp`), and kernels of the calibration run in turns with what they
-are compared with (`roofs.cpp`), as the speed of a shared machine changes. `undecided`: the intervals do not tell.
+(`tests/workloads/roofline_loops.cpp`, `nested_loops.cpp`, `sparse_matrices.cpp`), and kernels of the calibration run in
+turns with what they are compared with (`roofs.cpp`), as the speed of a shared machine changes. `undecided`: the intervals do not tell.
 
 {checks}
 
@@ -99,10 +99,10 @@ def within(spread, low, high):
     return UNDECIDED if spread.high >= low and spread.low <= high else FAILS
 
 
-def placed(folder, *arguments, seconds=1.0, model="carm"):
+def placed(folder, *arguments, seconds=1.0, model="carm", program="roofline_loops"):
     """The first row of the roofline of a recorded loop, and the truth."""
     profile = folder.file("run.db")
-    truth = common.observe(workload("roofline_loops", "--seconds", seconds, *arguments), profile)
+    truth = common.observe(workload(program, "--seconds", seconds, *arguments), profile)
     shown = subprocess.run([common.CROSSTALK, "roofline", "--model", model, "--format", "json", profile], check=False,
                            capture_output=True, text=True)
     if shown.returncode != 0:
@@ -194,6 +194,23 @@ def check_threads(folder, machine, options):
            HOLDS if abs(row["at_work"] - 1.75) <= 0.05 else FAILS)
     yield ("4 threads with work of 4:1:1:1: balance is the first advice", ", ".join(row["carm"]["advice"]),
            HOLDS if row["carm"]["advice"][:1] == ["balance_load"] else FAILS)
+
+
+def check_nests(folder, machine, options):
+    """9"""
+    sizes = [argument for level in (1, 2, 3) if level in machine.cache_kib
+             for argument in (f"--l{level}", int(machine.cache_kib[level]))]
+    for name in ("stencil", "blocked_stencil", "product", "blocked_product"):
+        truth = json_of(workload("nested_loops", "--only", name, "--print", "traffic", *sizes))["bytes_a_flop"]
+        row, _, why = placed(folder, "--only", name, program="nested_loops", model="hierarchical")
+        what = f"`{name}`: bytes from each level within 20 % of a simulation of its accesses"
+        if row is None:
+            yield what, f"not known: {why}", UNDECIDED
+            continue
+        found = {level: 1 / of_level(row, level)["x"]["value"] if of_level(row, level) else 0 for level in truth}
+        near = all(abs(found[level] - value) <= max(0.2 * value, 0.05) for level, value in truth.items())
+        yield (what, "; ".join(f"{level} {found[level]:.2f} ({value:.2f}) B/flop" for level, value in truth.items()),
+               HOLDS if near else FAILS)
 
 
 def check_vectorised(folder, machine, options):
@@ -359,7 +376,7 @@ def check_intervals(folder, machine, options):
 
 
 CHECKS = [check_triads, check_multiply_adds, check_sums, check_bottlenecks, check_dots, check_mixes, check_threads,
-          check_mansard, check_vectorised, check_sparse_intensities, check_bands, check_intervals]
+          check_nests, check_mansard, check_vectorised, check_sparse_intensities, check_bands, check_intervals]
 
 # By width: a register, the instruction that loads and stores it, its doubles, and its multiply-add.
 INSTRUCTIONS = {"scalar": ("xmm", "movsd", 1, "vfmadd213sd"), "sse": ("xmm", "movups", 2, "vfmadd213pd"),

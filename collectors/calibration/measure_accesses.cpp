@@ -50,8 +50,8 @@ models::Figure access_rate(Bench& bench, Team& team, const Result<Arrays>& array
   return rate_figure(seconds_a_byte(bench, bench.next_figure(), team, *arrays, loop, level, 1), method);
 }
 
-/// Some caches of level 2 are faster over larger arrays: on a Zen 5 from 256 KiB on or only at 576, as loops differ, and
-/// by a third. The roof is the faster figure, and its uncertainty reaches to the slower one.
+/// Some caches of level 2 are faster over larger arrays: on a Zen 5 from 256 KiB on or only at 576, as loops differ,
+/// and by a third. The roof is the faster figure, and its uncertainty reaches to the slower one.
 models::Figure faster_of(models::Figure a, models::Figure b) {
   if (!a.value || (b.value && *b.value > *a.value)) {
     std::swap(a, b);

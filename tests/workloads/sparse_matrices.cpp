@@ -102,7 +102,8 @@ CsrPattern transposed(const CsrPattern& a) {
 /// Goes through the graph of rows and columns in breadth, from rows with few entries and by few entries first.
 class CuthillMcKee {
  public:
-  explicit CuthillMcKee(const CsrPattern& a) : sides_{a, transposed(a)}, number_of_{Numbers(a.rows()), Numbers(a.columns)} {
+  explicit CuthillMcKee(const CsrPattern& a)
+      : sides_{a, transposed(a)}, number_of_{Numbers(a.rows()), Numbers(a.columns)} {
     std::vector<std::uint32_t> begins(a.rows());
     std::iota(begins.begin(), begins.end(), 0U);
     by_length(0, begins);
