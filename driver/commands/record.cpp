@@ -447,7 +447,7 @@ int record(const RecordRequest& request) {
   options.progress = [&line](const daemon::Progress& progress) { line.show(progress); };
   options.warn = [&line](const std::string& text) {
     line.erase();
-    log_warning(text);
+    log_error(text);  // -q says it, too: the profile may not have it
   };
   const auto outcome = record_prepared(*prepared);
   line.erase();
