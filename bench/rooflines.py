@@ -186,7 +186,8 @@ def check_bottlenecks(folder, machine, options):
 
 def check_threads(folder, machine, options):
     """6"""
-    row, _, why = placed(folder, "--only", "dot<4>", "--threads", 4, "--first", 4, seconds=4 * options.seconds)
+    row, _, why = placed(folder, "--only", "dot<4>", "--threads", 4, "--first", 4, "--visit", 0.02,
+                         seconds=4 * options.seconds)
     if row is None:
         yield "4 threads with work of 4:1:1:1", why, UNDECIDED
         return
