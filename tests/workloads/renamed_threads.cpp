@@ -78,12 +78,21 @@ int main(int argc, char** argv) {
     ::pthread_setname_np(::pthread_self(), "short_one");
     work_for(milliseconds(20));
   });
+  std::atomic<bool> named = false;
   std::thread by_file = start(
-      "by file", [] { work_for(milliseconds(600)); }, &written);
+      "by file",
+      [&named] {
+        while (!named) {
+          work_for(milliseconds(10));
+        }
+        work_for(milliseconds(400));
+      },
+      &written);
   std::thread asleep = start("asleep", [] { ::pause(); });
   std::thread at_work = start("at_work", [] { work_for(milliseconds(60'000)); });
   work_for(milliseconds(200));
   write_name(written, "by file");
+  named = true;
   ::pthread_setname_np(asleep.native_handle(), "asleep");
   ::pthread_setname_np(at_work.native_handle(), "at_work");
   ::pthread_setname_np(::pthread_self(), "the_first");
