@@ -122,6 +122,19 @@ models::RidgeRate ridge_rate(Bench& bench, const models::Machine& machine, const
   return ridge;
 }
 
+/// Calls `visit` for each level and width, with one core's arrays of the level.
+template <class Visit>
+void at_levels(Bench& bench, const std::string& what, const Visit& visit) {
+  for (const Level level : models::all_levels) {
+    bench.progress(what + " in " + std::string(name(level)));
+    HeldMemory of_cache;
+    const auto arrays = arrays_in(bench, bench.one, {bench.cores.back()}, level, of_cache);
+    for (const Width width : supported_widths()) {
+      visit(level, width, arrays);
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<std::uint32_t> thread_counts(std::size_t cores) {
@@ -174,31 +187,21 @@ std::vector<models::AccessRate> measure_accesses(Bench& bench) {
 
 std::vector<models::GroupRate> measure_groups(Bench& bench) {
   std::vector<models::GroupRate> rates;
-  for (const Level level : models::all_levels) {
-    bench.progress("groups of memory instructions in " + std::string(name(level)));
-    HeldMemory of_cache;
-    const auto arrays = arrays_in(bench, bench.one, {bench.cores.back()}, level, of_cache);
-    for (const Width width : supported_widths()) {
-      for (const std::uint32_t fillers : fillers_of_groups) {
-        rates.push_back({level, width, fillers, group_rate(bench, arrays, level, {width, Mix::two_to_one, fillers})});
-      }
+  at_levels(bench, "groups of memory instructions", [&](Level level, Width width, const Result<Arrays>& arrays) {
+    for (const std::uint32_t fillers : fillers_of_groups) {
+      rates.push_back({level, width, fillers, group_rate(bench, arrays, level, {width, Mix::two_to_one, fillers})});
     }
-  }
+  });
   return rates;
 }
 
 std::vector<models::RidgeRate> measure_ridges(Bench& bench, const models::Machine& machine) {
   std::vector<models::RidgeRate> ridges;
-  for (const Level level : models::all_levels) {
-    bench.progress("memory instructions beside others in " + std::string(name(level)));
-    HeldMemory of_cache;
-    const auto arrays = arrays_in(bench, bench.one, {bench.cores.back()}, level, of_cache);
-    for (const Width width : supported_widths()) {
-      for (const models::Kind kind : kinds_beside(width)) {
-        ridges.push_back(ridge_rate(bench, machine, arrays, {level, width, kind, 0, {}}));
-      }
+  at_levels(bench, "memory instructions beside others", [&](Level level, Width width, const Result<Arrays>& arrays) {
+    for (const models::Kind kind : kinds_beside(width)) {
+      ridges.push_back(ridge_rate(bench, machine, arrays, {level, width, kind, 0, {}}));
     }
-  }
+  });
   return ridges;
 }
 

@@ -29,6 +29,8 @@ bool is_wide(const RegisterOperation& operation) {
   return operation.registers == ZYDIS_REGCLASS_YMM || operation.registers == ZYDIS_REGCLASS_ZMM;
 }
 
+Accumulators accumulators_of(const RegisterOperation& operation) { return is_integer(operation) ? integers : vectors; }
+
 ZydisRegister numbered(const RegisterOperation& operation, unsigned number) {
   return ZydisRegisterEncode(operation.registers, static_cast<ZyanU8>(number));
 }
@@ -80,8 +82,6 @@ Result<ExecutableCode> loop_code(const RegisterOperation& operation, Accumulator
 }
 
 }  // namespace
-
-Accumulators accumulators_of(const RegisterOperation& operation) { return is_integer(operation) ? integers : vectors; }
 
 Accumulators upper_accumulators_of(const RegisterOperation& operation) {
   return is_integer(operation) ? integers : upper_vectors;

@@ -37,8 +37,7 @@ inline constexpr unsigned register_round = 240;  // instructions of the kind in 
 struct Accumulators {
   unsigned first = 0, count = 0;
 };
-[[nodiscard]] Accumulators accumulators_of(const RegisterOperation& operation);
-/// Those of vectors that loops leave alone which use vectors 0 to 7 themselves.
+/// Those for a loop that uses vectors 0 to 7 itself.
 [[nodiscard]] Accumulators upper_accumulators_of(const RegisterOperation& operation);
 /// The begin of a function with such instructions: saves the registers that a caller expects again, and clears the
 /// vectors. Whole numbers take r8 to r15 and read rcx.

@@ -42,7 +42,7 @@ class Cache {
     }
     set[0] = used;
   }
-  /// That came from the next level or went there.
+  /// Bytes that came from the next level or went there.
   std::uint64_t moved_bytes = 0;
 
  private:
@@ -162,19 +162,27 @@ template <class Access>
   }
 }
 
+template <void (*nest)(Grids&)>
+std::uint64_t times(Grids& grids, std::uint64_t runs) {
+  for (std::uint64_t run = 0; run < runs; ++run) {
+    nest(grids);
+  }
+  return runs;
+}
+
 struct Nest {
   const char* name;
-  void (*run)(Grids&);
+  std::uint64_t (*run)(Grids&, std::uint64_t runs);
   void (*simulate)(Grids&);
   double flops;  // of a run
 };
 
 const std::array<Nest, 4> nests = {{
-    {"stencil", stencil<Direct>, stencil<Simulated>, 4.0 * (Grids::rows - 2) * (Grids::columns - 2)},
-    {"blocked_stencil", blocked_stencil<Direct>, blocked_stencil<Simulated>,
+    {"stencil", times<stencil<Direct>>, stencil<Simulated>, 4.0 * (Grids::rows - 2) * (Grids::columns - 2)},
+    {"blocked_stencil", times<blocked_stencil<Direct>>, blocked_stencil<Simulated>,
      4.0 * (Grids::rows - 2) * (Grids::columns - 2)},
-    {"product", product<Direct>, product<Simulated>, 2.0 * Grids::side* Grids::side* Grids::side},
-    {"blocked_product", blocked_product<Direct>, blocked_product<Simulated>,
+    {"product", times<product<Direct>>, product<Simulated>, 2.0 * Grids::side* Grids::side* Grids::side},
+    {"blocked_product", times<blocked_product<Direct>>, blocked_product<Simulated>,
      2.0 * Grids::side* Grids::side* Grids::side},
 }};
 
@@ -225,14 +233,8 @@ int main(int argc, char** argv) {
     return 0;
   }
   const double begin = thread_seconds();
-  double runs = 0;
-  do {
-    nest.run(*grids);
-    ++runs;
-  } while (thread_seconds() - begin < flags.real("--seconds"));
-  char counted[200];
-  std::snprintf(counted, sizeof counted, R"("loops":[{"function":"%s","iterations":%.0f,"cpu_s":%.6f,"flops":%.0f}])",
-                nest.name, runs, thread_seconds() - begin, nest.flops);
+  const std::vector<workload::CountedLoop<Grids>> loops = {{nest.name, nest.run, 1, nest.flops, -1, -1}};
+  const std::string counted = workload::run_counted(*grids, loops, flags.real("--seconds"), 0);
   Truth truth("nested_loops", 1);
   truth.file = __FILE_NAME__;
   truth.print(thread_seconds() - begin, counted);
