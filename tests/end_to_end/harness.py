@@ -231,14 +231,19 @@ def longer(arguments, factor):
     return [str(int(value) * factor) if before in lengths else value for before, value in zip(("", *arguments), arguments)]
 
 
+def had_no_processor(report):
+    """What share of a processor the threads had, if the machine was too busy with others' work to judge by it; else None."""
+    share = cpu_seconds(report) / report["duration_s"]
+    return f"its threads had {share:.0%} of one processor" if share < 0.25 else None
+
+
 def too_little(report, truth):
     """None where a run can be judged by its report: its threads had the processors for a good part of the time, the costs
     found on its data are known to within half of themselves, and there is less that no watch saw. Else what was missing.
     """
-    least_busy, widest = 0.25, 0.5
-    share = cpu_seconds(report) / report["duration_s"]
-    if share < least_busy:
-        return f"its threads had {share:.0%} of one processor"
+    widest = 0.5
+    if why := had_no_processor(report):
+        return why
     sides = [cell[sort] for cell in cells_of_data(report, truth) for sort in ("true", "false")
              if (cell.get(sort) or {}).get("cost_s")]
     cost = sum(side["cost_s"] for side in sides)
@@ -343,14 +348,21 @@ class Case(unittest.TestCase):
         return self.report(result.profile), result.truth
 
     def observe_enough(self, name, *arguments, options=()):
-        """As observe; again, and longer, while there is too little to judge by: threads that yield get next to nothing
-        of processors that are busy with others' work, and a handful of samples says nothing."""
+        """As observe; again, and longer, while there is too little to judge by."""
+        return self.enough(name, lambda factor: self.observe(name, *longer(arguments, factor), options=options))
+
+    def enough(self, name, observe):
+        """The report and the truth that observe(FACTOR) gives; of longer runs while there is too little to judge by: threads
+        that yield get next to nothing of processors that are busy with others' work, and a handful of samples says nothing.
+        Skips the test where the longest run had hardly a processor, either."""
         for factor in (1, 2, 4):
-            report, truth = self.observe(name, *longer(arguments, factor), options=options)
+            report, truth = observe(factor)
             why = too_little(report, truth)
             if why is None:
-                return report, truth
+                break
             print(f"{name}: {why}")
+        if had_no_processor(report):
+            self.skipTest(f"this machine is too busy: {why}")
         return report, truth
 
     def check_directions(self, costs, truth):

@@ -79,10 +79,12 @@ class Attachment(harness.Case):
 
 
 class Sharing(Attachment):
+    def observe_workload(self, name, arguments, seconds):
+        report, out = self.observe_running([harness.workload(name), "--seconds", str(2 * seconds + 2), *arguments], seconds)
+        return report, json.loads(out.strip().splitlines()[-1])
+
     def check(self, name, *arguments, seconds=4):
-        program = harness.workload(name)
-        report, out = self.observe_running([program, "--seconds", str(2 * seconds + 2), *arguments], seconds)
-        truth = json.loads(out.strip().splitlines()[-1])
+        report, truth = self.enough(name, lambda factor: self.observe_workload(name, arguments, factor * seconds))
         costs = harness.cells_by_truth(report, truth)
         self.assertTrue(costs, "no communication was found")
         print(f"{name}: distance {harness.matrix_distance(costs, truth):.3f}, true {harness.true_share(costs)}")
@@ -158,13 +160,7 @@ class Several(Attachment):
         return self.report(result.profile), json.loads(out.strip().splitlines()[-1])
 
     def check_exchange(self, memory, attach, *options, parent=False):
-        """Longer where there is too little to judge by: processors that are busy with others' work."""
-        for seconds in (6, 12, 24):
-            report, truth = self.observe_exchange(memory, attach, options, seconds)
-            why = harness.too_little(report, truth)
-            if why is None:
-                break
-            print(f"{memory}: {why}")
+        report, truth = self.enough(memory, lambda factor: self.observe_exchange(memory, attach, options, 6 * factor))
         costs = harness.cells_by_truth(report, truth)
         print(f"{memory}: distance {harness.matrix_distance(costs, truth):.3f}, true {harness.true_share(costs)}")
         self.assertLessEqual(harness.matrix_distance(costs, truth), MAX_DISTANCE, costs)

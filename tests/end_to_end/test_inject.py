@@ -94,14 +94,16 @@ while True:
 
 
 class Sharing(Injection):
-    def check(self, name, *arguments, seconds=4):
+    def observe_workload(self, name, arguments, seconds):
         process = self.start([harness.workload(name), "--seconds", str(2 * seconds + 3), *arguments])
         result = self.inject(process.pid, "--duration", str(seconds))
         self.assertEqual((result.status, result.stderr), (0, ""))
         out, err = process.communicate(timeout=120)
         self.assertEqual((process.returncode, err), (0, ""))
-        report = self.report(result.profile)
-        truth = json.loads(out.strip().splitlines()[-1])
+        return self.report(result.profile), json.loads(out.strip().splitlines()[-1])
+
+    def check(self, name, *arguments, seconds=4):
+        report, truth = self.enough(name, lambda factor: self.observe_workload(name, arguments, factor * seconds))
         costs = harness.cells_by_truth(report, truth)
         self.assertTrue(costs, "no communication was found")
         print(f"{name}: distance {harness.matrix_distance(costs, truth):.3f}, true {harness.true_share(costs)}")

@@ -37,20 +37,19 @@ os.execv(sys.argv[1], sys.argv[1:])
 
 
 class Launched(harness.Case):
+    def observe_command(self, program, options, seconds):
+        result = self.record([harness.workload(program), "--seconds", str(seconds)], options)
+        self.assertEqual((result.status, result.stderr), (0, ""))
+        return self.report(result.profile), result.truth
+
     def check_false_sharing(self, program, options, reason):
-        for seconds in ("5", "10", "20"):
-            result = self.record([harness.workload(program), "--seconds", seconds], options)
-            self.assertEqual((result.status, result.stderr), (0, ""))
-            report = self.report(result.profile)
-            if harness.too_little(report, result.truth) is None:
-                break
-        costs = harness.cells_by_truth(report, result.truth)
-        self.assertLessEqual(harness.matrix_distance(costs, result.truth), MAX_DISTANCE, costs)
+        report, truth = self.enough(program, lambda factor: self.observe_command(program, options, 5 * factor))
         self.assertTrue(harness.object_named(report["objects"][0], "counters"), report["objects"][0]["name"])
         self.assertEqual(report["exit_status"], 0)
         self.assertEqual(len(report["processes"]), 1, report["processes"])
         said = {warning["code"]: warning["message"] for warning in report["warnings"]}
         self.assertIn(reason, said["watched_from_outside"])
+        return harness.cells_by_truth(report, truth), truth
 
     @needs_watchpoints
     def test_false_sharing(self):
@@ -59,6 +58,12 @@ class Launched(harness.Case):
     @needs_watchpoints
     def test_a_static_program(self):
         self.check_false_sharing("static/false_sharing", [], "statically linked")
+
+    @harness.verify("how much was seen decides whether the matrix is close")
+    @needs_watchpoints
+    def test_the_matrix(self):
+        costs, truth = self.check_false_sharing("false_sharing", ["--observer"], "--observer")
+        self.assertLessEqual(harness.matrix_distance(costs, truth), MAX_DISTANCE, costs)
 
     @needs_watchpoints
     def test_the_command_sees_no_difference(self):
