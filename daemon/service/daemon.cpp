@@ -312,6 +312,14 @@ void Daemon::refuse(Client& client, const Error& error) {
 }
 
 void Daemon::tend_sessions(std::uint64_t now_ns) {
+  for (const BegunProfile& begun : sessions_.take_begun()) {
+    for (Client& client : clients_.all()) {
+      if (client.session == begun.id) {
+        const Reply reply{Reply::Kind::begun, begun.id, 0, 0, {}, ""};
+        client.gone = !client.channel.send(to_message(reply), {begun.profile.get()}) || client.gone;
+      }
+    }
+  }
   for (const SessionEnd& end : sessions_.tend(configuration_.longest_s, now_ns)) {
     for (Client& client : clients_.all()) {
       if (client.session == end.id) {

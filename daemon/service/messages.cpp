@@ -22,7 +22,8 @@ constexpr Names<RequestKind, 6> request_names = {{{RequestKind::record, "record"
                                                   {RequestKind::status, "status"},
                                                   {RequestKind::profiles, "profiles"},
                                                   {RequestKind::fetch, "fetch"}}};
-constexpr Names<Reply::Kind, 6> reply_names = {{{Reply::Kind::started, "started"},
+constexpr Names<Reply::Kind, 7> reply_names = {{{Reply::Kind::started, "started"},
+                                                {Reply::Kind::begun, "begun"},
                                                 {Reply::Kind::ended, "ended"},
                                                 {Reply::Kind::refused, "refused"},
                                                 {Reply::Kind::status, "status"},
@@ -284,6 +285,9 @@ std::string to_message(const Reply& reply) {
     case Reply::Kind::started:
       object["session"] = reply.session;
       object["budget"] = reply.budget;
+      break;
+    case Reply::Kind::begun:
+      object["session"] = reply.session;
       break;
     case Reply::Kind::ended:
       object["session"] = reply.session;

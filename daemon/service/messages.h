@@ -55,9 +55,9 @@ struct Request {
 
 /// The daemon's answer.
 struct Reply {
-  enum class Kind { started, ended, refused, status, profiles, profile };
+  enum class Kind { started, begun, ended, refused, status, profiles, profile };
   Kind kind = Kind::refused;
-  std::uint64_t session = 0;            // started, ended
+  std::uint64_t session = 0;            // started, begun, ended
   double budget = 0;                    // started: fraction of the threads' CPU time
   int exit_status = 0;                  // ended
   ErrorCode code = ErrorCode::refused;  // refused

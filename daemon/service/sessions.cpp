@@ -90,7 +90,7 @@ Result<Session*> Sessions::begin(const Request& request, const Peer& peer, const
   last_id_ = id;
   subject->share.budget = *budget;
   sessions_.push_back(
-      {id, request.kind, peer.user, std::move(subject->share), output, std::move(*worker), now_ns, true});
+      {id, request.kind, peer.user, std::move(subject->share), output, std::move(*worker), now_ns, true, false});
   return &sessions_.back();
 }
 
@@ -115,6 +115,21 @@ void Sessions::stop_all(std::uint64_t now_ns) {
   for (Session& session : sessions_) {
     session.worker.stop(now_ns);
   }
+}
+
+std::vector<BegunProfile> Sessions::take_begun() {
+  std::vector<BegunProfile> begun;
+  for (Session& session : sessions_) {
+    if (session.kind != RequestKind::record || session.handed_out || !is_begun(session.output)) {
+      continue;
+    }
+    UniqueFd profile(::open(session.output.c_str(), O_RDONLY | O_CLOEXEC));
+    session.handed_out = profile.valid();
+    if (profile.valid()) {
+      begun.push_back({session.id, std::move(profile)});
+    }
+  }
+  return begun;
 }
 
 std::vector<SessionEnd> Sessions::tend(std::uint64_t longest_s, std::uint64_t now_ns) {

@@ -23,7 +23,14 @@ struct Session {
   std::string output;  // record: the profile
   Worker worker;
   std::uint64_t begun_ns = 0;
-  bool asked_for = true;  // its client is still connected
+  bool asked_for = true;    // its client is still connected
+  bool handed_out = false;  // its profile was, as it began
+};
+
+/// The profile of a session that has begun to write it.
+struct BegunProfile {
+  std::uint64_t id = 0;
+  UniqueFd profile;  // for reading
 };
 
 /// What a session's end leaves.
@@ -48,6 +55,9 @@ class Sessions {
   void abandon(std::uint64_t id, std::uint64_t now_ns);
   /// Notices ends, and enforces the time limit. The profiles are no longer in the directory.
   [[nodiscard]] std::vector<SessionEnd> tend(std::uint64_t longest_s, std::uint64_t now_ns);
+
+  /// Returns each profile once, soon after it was begun: a client that has it open keeps it if the daemon dies.
+  [[nodiscard]] std::vector<BegunProfile> take_begun();
 
   [[nodiscard]] const std::list<Session>& all() const { return sessions_; }
   [[nodiscard]] std::uint64_t begun() const { return last_id_; }

@@ -34,8 +34,28 @@ service::Request request_of(const RecordRequest& from) {
   return request;
 }
 
-/// Waits for the end of the session. A signal asks the daemon to end it; a second one ends the waiting.
-Result<Answer> await_end(const service::Channel& channel, const UniqueFd& errors, const daemon::SignalWatch& signals) {
+/// Waits until the worker of a daemon that was killed has ended, which it is told by the daemon's death, and returns
+/// the profile that it began. Its end is that of its standard error.
+Result<UniqueFd> rescue(UniqueFd begun, const UniqueFd& errors, const Error& error) {
+  constexpr int patience_ms = 30'000;
+  for (pollfd polled{errors.get(), POLLIN, 0}; begun.valid() && (polled.revents & POLLHUP) == 0;) {
+    if (::poll(&polled, 1, patience_ms) <= 0) {
+      return fail(ErrorCode::system, "crosstalkd was killed, and its recording does not end; the profile is lost");
+    }
+    pass_on_words(errors);
+  }
+  if (!begun.valid()) {
+    return tl::unexpected<Error>(error);
+  }
+  log_warning("crosstalkd has gone, and the recording ended with it");
+  return begun;
+}
+
+/// Waits for the end of the session, and returns its profile; invalid: there is none. A signal asks the daemon to end
+/// it; a second one ends the waiting.
+Result<UniqueFd> await_profile(const service::Channel& channel, const UniqueFd& errors,
+                               const daemon::SignalWatch& signals) {
+  UniqueFd begun;
   bool told = false;
   bool words = true;
   while (true) {
@@ -55,7 +75,15 @@ Result<Answer> await_end(const service::Channel& channel, const UniqueFd& errors
     if (polled[0].revents != 0) {
       auto answer = next_answer(channel);
       pass_on_words(errors);
-      return answer;
+      if (!answer) {
+        return answer.error().code == ErrorCode::system ? rescue(std::move(begun), errors, answer.error())
+                                                        : tl::unexpected<Error>(answer.error());
+      }
+      UniqueFd given = answer->descriptors.empty() ? UniqueFd() : std::move(answer->descriptors.front());
+      if (answer->reply.kind != service::Reply::Kind::begun) {
+        return given;
+      }
+      begun = std::move(given);
     }
   }
 }
@@ -129,14 +157,14 @@ Result<void> record_by_daemon(const RecordRequest& request, const std::string& o
     return fail(ErrorCode::corrupt, "crosstalkd's answer is damaged: the session has no descriptors");
   }
   log_notice(fmt::format("crosstalkd records, within {:g} % of the CPU time", 100 * begun->reply.budget));
-  const auto ended = await_end(*channel, begun->descriptors.front(), *signals);
-  if (!ended) {
-    return tl::unexpected<Error>(ended.error());
+  const auto profile = await_profile(*channel, begun->descriptors.front(), *signals);
+  if (!profile) {
+    return tl::unexpected<Error>(profile.error());
   }
-  if (ended->descriptors.empty()) {
+  if (!profile->valid()) {
     return fail(ErrorCode::refused, "crosstalkd recorded nothing");  // its worker has said why
   }
-  return save_profile(ended->descriptors.front(), output);
+  return save_profile(*profile, output);
 }
 
 }  // namespace crosstalk::driver

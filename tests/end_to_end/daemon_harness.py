@@ -41,8 +41,15 @@ class Client:
             self.socket.close()
             raise
         self.socket.settimeout(60)
+        self.begun = []
+
+    def drop_begun(self):
+        for number in self.begun:
+            os.close(number)
+        self.begun = []
 
     def close(self):
+        self.drop_begun()
         self.socket.close()
 
     def __enter__(self):
@@ -55,7 +62,15 @@ class Client:
         self.socket.send(request if isinstance(request, bytes) else json.dumps(request).encode())
 
     def receive(self):
-        """The next reply and its descriptors; None if the connection is over."""
+        """The next reply and its descriptors; None if the connection is over. Keeps the profile of `begun`."""
+        reply, numbers = self.receive_any()
+        while reply and reply["reply"] == "begun":
+            self.drop_begun()
+            self.begun = numbers
+            reply, numbers = self.receive_any()
+        return reply, numbers
+
+    def receive_any(self):
         numbers = array.array("i")
         message, control, _, _ = self.socket.recvmsg(LONGEST_MESSAGE, socket.CMSG_SPACE(16 * numbers.itemsize))
         for level, kind, data in control:

@@ -154,6 +154,28 @@ class Records(daemon_harness.Case):
         self.assertEqual(len(self.profiles("web")), 2)
 
     @needs_events
+    def test_a_client_keeps_its_recording_if_the_daemon_is_killed(self):
+        target = self.process(workload("false_sharing"), "--seconds", "60")
+        daemon = self.daemon()
+        profile = self.path("kept.db")
+        client = subprocess.Popen([harness.CROSSTALK, "record", "--daemon", "-o", profile, "-p", str(target.pid)],
+                                  env={**os.environ, "CROSSTALK_SOCKET": self.socket}, stdin=subprocess.DEVNULL,
+                                  stderr=subprocess.PIPE, text=True)
+        self.addCleanup(client.communicate)
+        self.addCleanup(client.kill)
+        wait_until(lambda: self.sessions_left() and self.writes("sessions"))
+        (session,) = (os.path.join(self.state, "sessions", name) for name in self.sessions_left() if name.endswith(".db"))
+        wait_until(lambda: session in daemon_harness.open_files(client.pid) and harness.samples_in(session) > 0)
+        daemon.send_signal(signal.SIGKILL)
+        daemon.wait()
+        _, words = client.communicate(timeout=60)
+        self.assertEqual(client.returncode, 0, words)
+        self.assertIn("crosstalkd has gone, and the recording ended with it", words)
+        report = self.report(profile)
+        self.assertTrue(report["complete"])
+        self.assertGreater(report["sampling"]["samples"], 0)
+
+    @needs_events
     def test_a_service_is_recorded_in_intervals_and_told_by_metrics(self):
         program = self.service_program("private_only")
         target = self.process(program, "--threads", "1", "--seconds", "60")  # reports run while a processor is idle

@@ -197,7 +197,7 @@ TEST(Reply, OfEachKindComesBack) {
 
 TEST(Reply, ThatIsDamagedIsRefused) {
   for (const std::string& message :
-       {std::string(), std::string("[]"), std::string("{}"), std::string(R"({"reply":"begun"})"),
+       {std::string(), std::string("[]"), std::string("{}"), std::string(R"({"reply":"finished"})"),
         std::string(R"({"reply":5})"), std::string(R"({"reply":"started","session":-1})"),
         std::string(R"({"reply":"started","session":"7"})"), std::string(R"({"reply":"ended","exit_status":256})"),
         std::string(R"({"reply":"started","budget":2})"), std::string(R"({"reply":"refused","message":5})"),

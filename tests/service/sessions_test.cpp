@@ -107,6 +107,26 @@ TEST_F(SessionsTest, GiveTheProfileAndKeepNone) {
   EXPECT_EQ(all.begun(), 1U);
 }
 
+// A client that has its profile open keeps it if the daemon dies, and a later daemon removes the file.
+TEST_F(SessionsTest, HandOutAProfileOnceItIsBegun) {
+  Sessions all = sessions(
+      R"(for last; do :; done; echo begun >"$last"; trap 'echo ended >>"$last"; exit 0' INT; echo ready >&2; while :; do sleep 0.01; done)");
+  EXPECT_TRUE(all.take_begun().empty());
+  const auto session = begin(all);
+  ASSERT_TRUE(session);
+  const UniqueFd errors = (*session)->worker.take_errors();
+  EXPECT_EQ(line_of(errors), "ready\n");
+  const auto begun = all.take_begun();
+  ASSERT_EQ(begun.size(), 1U);
+  EXPECT_EQ(begun[0].id, 1U);
+  EXPECT_EQ(content(begun[0].profile), "begun\n");
+  EXPECT_TRUE(all.take_begun().empty()) << "once";
+  EXPECT_TRUE(all.stop(1, now_));
+  (void)until_end(all);
+  EXPECT_TRUE(is_clean());
+  EXPECT_EQ(content(begun[0].profile), "begun\nended\n");
+}
+
 TEST_F(SessionsTest, GiveNoHalfProfile) {
   for (const char* const script :
        {"exit 1", R"(for last; do :; done; echo x >"$last"; echo y >"$last-wal"; kill -9 $$)",
