@@ -339,6 +339,7 @@ Result<void> Course::estimate_costs() {
   analysis_.threads = thread_summaries(profile_.threads(), profile_.processes(), samples_->digest.threads(),
                                        known ? &analysis_.communication.cells : nullptr);
   limit_gains(analysis_.communication, analysis_.threads);
+  limit_unseen(analysis_.communication, analysis_.threads);
   if (options_.stacks) {
     const std::vector<CodeTotal> code = samples_->digest.code();
     analysis_.stacks = std::make_shared<const WeightedStacks>(weighted_stacks(

@@ -194,6 +194,21 @@ std::string kind_of(const ObjectRow& object, const ObjectExchange& e, bool hint)
   return text;
 }
 
+/// "about 24 % (10 to 49 %) of their time". The interval is said where a gain within it might seem to contradict the
+/// cost.
+std::string cost_in_words(const ObjectRow& object, const Concerned& concerned) {
+  constexpr double certain = 1.2;  // times the estimate
+  if (concerned.cpu_s <= 0) {
+    return "about " + seconds_in_words(object.cost_s);
+  }
+  const std::string share = percent(object.cost_s / concerned.cpu_s);
+  const auto ci95 = sum_of(object.true_sharing, object.false_sharing).cost_ci95;
+  const bool wide = ci95 && ci95->high > certain * object.cost_s;
+  return (share.starts_with("less") ? "" : "about ") + share +
+         (wide ? " (" + percent_range({ci95->low / concerned.cpu_s, ci95->high / concerned.cpu_s}) + ")" : "") +
+         " of " + concerned.whose;
+}
+
 /// `locks`: those of a condition variable, whose costs `object` already includes.
 Finding object_finding(const Analysis& analysis, const ObjectRow& object,
                        const std::vector<const ObjectRow*>& locks = {}) {
@@ -209,9 +224,7 @@ Finding object_finding(const Analysis& analysis, const ObjectRow& object,
                      ": " + (condition ? "a condition variable and its lock" : kind_of(object, e, hint));
   const auto [cpu, whose] = concerned_by(analysis, e.threads);
   if (object.cost_s > 0 && !hint) {
-    const std::string amount =
-        cpu > 0 ? percent(object.cost_s / cpu) + " of " + whose : seconds_in_words(object.cost_s);
-    text += (amount.starts_with("less") ? ", costs " : ", costs about ") + amount;
+    text += ", costs " + cost_in_words(object, {cpu, whose});
   }
   const std::string advice = condition ? condition_advice : advice_for(object, e);
   text += where(ends) + "." + (advice.empty() ? "" : " " + advice);

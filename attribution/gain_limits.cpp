@@ -74,7 +74,37 @@ void limit_rows(std::vector<Row>& rows, const Payers& payers) {
   }
 }
 
+void limit_cost(UnseenCost& unseen, double left_s) {
+  const double most_s = std::max(left_s, 0.0);
+  unseen = {std::min(unseen.true_s, most_s), std::min(unseen.false_s, most_s)};
+}
+
 }  // namespace
+
+void limit_unseen(Communication& communication, const std::vector<ThreadSummary>& threads) {
+  if (!communication.unseen) {
+    return;
+  }
+  const Payers payers(threads);
+  Matrix all;  // a cell of each thread as the consumer
+  for (const ThreadSummary& thread : threads) {
+    all.push_back({.consumer = thread.index});
+  }
+  double seen_s = 0;
+  std::map<std::uint32_t, double> seen_by_s;
+  for (const Cell& cell : communication.cells) {
+    seen_s += cell.cost();
+    seen_by_s[cell.consumer] += cell.cost();
+  }
+  if (const auto all_s = payers.time_of(all)) {
+    limit_cost(communication.unseen->cost, *all_s - seen_s);
+  }
+  for (UnseenOfConsumer& row : communication.unseen->consumers) {
+    if (const auto its_s = payers.time_of({{.consumer = row.consumer}})) {
+      limit_cost(row.cost, *its_s - seen_by_s[row.consumer]);
+    }
+  }
+}
 
 void limit_gains(Communication& communication, const std::vector<ThreadSummary>& threads) {
   const Payers payers(threads);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Caps gains at the consumers' CPU time.
+// Caps gains, and communication that no watch saw, at the consumers' CPU time.
 #pragma once
 
 #include <vector>
@@ -12,5 +12,7 @@ namespace crosstalk::attribution {
 /// exceed it. Does not change processors' matrices.
 void limit_gains(Communication& communication, const std::vector<ThreadSummary>& threads);
 void limit_gains(std::vector<FunctionCode>& code, const std::vector<ThreadSummary>& threads);
+/// Caps the limits of unseen communication at the CPU time that is left beside the communication seen.
+void limit_unseen(Communication& communication, const std::vector<ThreadSummary>& threads);
 
 }  // namespace crosstalk::attribution

@@ -478,6 +478,7 @@ Analysis sum_of_intervals(std::span<const Analysis* const> intervals, std::size_
   sum_threads(intervals, sum);
   sum.communication = communication_of(intervals, max_rows);
   limit_gains(sum.communication, sum.threads);
+  limit_unseen(sum.communication, sum.threads);
   sum_code(intervals, max_rows, sum);
   sum_sampling(intervals, sum);
   gather_warnings(intervals, sum);

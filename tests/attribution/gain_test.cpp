@@ -132,5 +132,30 @@ TEST(GainLimits, NoMoreThanThoseHaveWhoPay) {
   EXPECT_DOUBLE_EQ(communication.objects[0].true_sharing.gain_ci95->high, 5) << "their time is not known";
 }
 
+TEST(GainLimits, UnseenIsNoMoreThanTheTimeBesideTheSeen) {
+  std::vector<ThreadSummary> threads(2);
+  threads[1].index = 1;
+  threads[0].cpu_s = threads[1].cpu_s = 1;
+  Amount seen;
+  seen.cost_s = 0.75;
+  Communication communication;
+  communication.cells = {{0, 1, seen, {}}};
+  communication.unseen = Unseen{{1.5, 0.1}, {{0, {0.5, 2}}, {1, {0.5, 0.1}}}};
+  limit_unseen(communication, threads);
+  const Unseen& unseen = *communication.unseen;
+  EXPECT_DOUBLE_EQ(unseen.cost.true_s, 1.25);
+  EXPECT_DOUBLE_EQ(unseen.cost.false_s, 0.1);
+  EXPECT_DOUBLE_EQ(unseen.consumers[0].cost.true_s, 0.5);
+  EXPECT_DOUBLE_EQ(unseen.consumers[0].cost.false_s, 1);
+  EXPECT_DOUBLE_EQ(unseen.consumers[1].cost.true_s, 0.25);
+  EXPECT_DOUBLE_EQ(unseen.consumers[1].cost.false_s, 0.1);
+
+  threads[0].cpu_s.reset();
+  communication.unseen = Unseen{{1.5, 0.1}, {{0, {0.5, 2}}}};
+  limit_unseen(communication, threads);
+  EXPECT_DOUBLE_EQ(communication.unseen->cost.true_s, 1.5) << "their time is not known";
+  EXPECT_DOUBLE_EQ(communication.unseen->consumers[0].cost.false_s, 2);
+}
+
 }  // namespace
 }  // namespace crosstalk::attribution::test::gain_test

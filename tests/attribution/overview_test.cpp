@@ -331,6 +331,10 @@ TEST(Findings, FalseSharingOfAnArray) {
   EXPECT_EQ(findings[0].kind, "false_sharing");
   EXPECT_EQ(findings[0].consumer, "a.cpp:30");
   EXPECT_EQ(findings[0].gain_s, 0.5);
+  a.communication.objects[0].true_sharing.cost_ci95 = Interval{0, 0};
+  a.communication.objects[0].false_sharing.cost_ci95 = Interval{0.4, 1.4};
+  EXPECT_NE(findings_of(a)[0].sentence.find("costs about 41 % (20 to 70 %) of their time"), std::string::npos)
+      << findings_of(a)[0].sentence;
   EXPECT_EQ(findings[1].sentence, "The hottest loop, in worker() at a.cpp:29-31, takes 62 % of the CPU time.");
 }
 
