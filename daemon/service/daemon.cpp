@@ -20,6 +20,7 @@
 #include "daemon/service/profile_store.h"
 #include "daemon/service/service_manager.h"
 #include "daemon/service/status.h"
+#include "profile/left_log.h"
 
 namespace crosstalk::service {
 namespace {
@@ -374,10 +375,20 @@ void Daemon::take_readings(std::uint64_t now_ns) {
   }
 }
 
+/// Makes a killed recorder's profile one file, which clients may have.
+void Daemon::take_in_log_of(const StoredProfile& profile) {
+  const auto taken = profile::take_in_log(profile.path);
+  log_line(taken ? Level::notice : Level::warning, profile.service + ": the recorder of " + profile.name +
+                                                       " was killed" + (taken ? "" : "; " + taken.error().message));
+}
+
 /// Has finished profiles read. The last one of a service that leaves is its successor's to find, if there is one.
 void Daemon::read_finished(const std::vector<StoredProfile>& profiles, std::int64_t now_s) {
   const auto read = [&](WatchedService& service) {
     for (StoredProfile& profile : service.take_finished(profiles, now_s)) {
+      if (profile.has_log) {
+        take_in_log_of(profile);
+      }
       reader_.add(std::move(profile), service.settings().pprof);
     }
   };

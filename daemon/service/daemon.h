@@ -60,6 +60,7 @@ class Daemon {
   void tend_services(std::uint64_t now_ns);
   void tend(WatchedService& service, std::uint64_t now_ns);
   void take_readings(std::uint64_t now_ns);
+  static void take_in_log_of(const StoredProfile& profile);
   void read_finished(const std::vector<StoredProfile>& profiles, std::int64_t now_s);
   void look_after_profiles(std::uint64_t now_ns);
   void publish();

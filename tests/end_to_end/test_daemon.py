@@ -153,6 +153,30 @@ class Records(daemon_harness.Case):
         self.assertEqual(self.stop(daemon), 0)
         self.assertEqual(len(self.profiles("web")), 2)
 
+    @harness.verify("a killed recorder's profile is left alone for a minute")
+    @needs_events
+    def test_the_profile_of_a_killed_recorder_can_be_fetched(self):
+        program = self.service_program("false_sharing")
+        self.process(program, "--seconds", "200")
+        daemon = self.daemon(f'[[service]]\nname = "web"\ncommand = "{program}*"\ninterval = "1h"\n')
+        wait_until(lambda: self.writes("services/web") and harness.samples_in(self.newest("web")) > 100)
+        (worker,) = children_of(daemon.pid)
+        left = os.path.basename(self.newest("web"))
+        os.kill(worker, signal.SIGKILL)
+
+        def listed():
+            with daemon_harness.Client(self.socket) as client:
+                reply, _ = client.ask({"request": "profiles", "service": "web"})
+            return [each["name"] for each in reply["content"]["profiles"]]
+
+        self.assertNotIn(left, listed())
+        wait_until(lambda: left in listed(), 150)
+        _, descriptors = self.client().ask({"request": "fetch", "service": "web", "profile": left})
+        report = self.report(self.profile_of(descriptors))
+        self.assertFalse(report["complete"])
+        self.assertGreater(report["sampling"]["samples"], 100)
+        self.assertIn(f"web: the recorder of {left} was killed", self.logged())
+
     @needs_events
     def test_a_client_keeps_its_recording_if_the_daemon_is_killed(self):
         target = self.process(workload("false_sharing"), "--seconds", "60")

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "profile/left_log.h"
 #include "tests/profile/profile_files.h"
 
 namespace crosstalk::profile::rotation_test {
@@ -106,6 +107,32 @@ TEST(KilledRecorder, WithoutTheIndexACopyIsRead) {
                                std::filesystem::perms::owner_read | std::filesystem::perms::owner_exec);
   EXPECT_EQ(samples_of(path), 1);
   EXPECT_EQ(directory.names(), (Names{"p.db", "p.db-wal"}));
+}
+
+TEST(KilledRecorder, ItsLogCanBeTakenIn) {
+  const test::Directory directory;
+  const std::string path = directory / "what? 100% #1.db";
+  write_and_die(path);
+  const auto taken = take_in_log(path);
+  ASSERT_TRUE(taken) << taken.error().message;
+  EXPECT_EQ(directory.names(), Names{"what? 100% #1.db"});
+  EXPECT_EQ(samples_of(path), 1);
+  EXPECT_TRUE(take_in_log(path)) << "there is nothing to do";
+}
+
+TEST(KilledRecorder, OnlyTheLogOfAProfileIsTakenIn) {
+  const test::Directory directory;
+  for (const char* const name : {"missing.db", "other.db"}) {
+    const std::string path = directory / name;
+    if (path.ends_with("other.db")) {
+      test::overwrite(path, "content");
+      test::overwrite(path + "-wal", "log");
+    }
+    const auto taken = take_in_log(path);
+    ASSERT_FALSE(taken);
+    EXPECT_NE(taken.error().message.find(path), std::string::npos);
+  }
+  EXPECT_EQ(test::contents(directory / "other.db-wal"), "log");
 }
 
 TEST(KilledRecorder, WithoutTheLogWhatIsInTheFileIsRead) {
