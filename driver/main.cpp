@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <exception>
+#include <new>
 
 #include "daemon/own_limits.h"
 #include "driver/commands/subcommands.h"
@@ -23,10 +24,12 @@ void occupy_closed_streams() {
 int run(int count, char** words) {
   try {
     return crosstalk::driver::run(crosstalk::driver::Arguments(words + (count > 0 ? 1 : 0), words + count));
-  } catch (const std::exception& error) {  // out of memory, or an exception of a library
+  } catch (const std::bad_alloc&) {
+    std::fputs("crosstalk: there is not enough memory; a limit is shown by ulimit -v\n", stderr);
+  } catch (const std::exception& error) {  // of a library
     std::fprintf(stderr, "crosstalk: %s\n", error.what());
-    return crosstalk::driver::exit_refused;
   }
+  return crosstalk::driver::exit_refused;
 }
 
 }  // namespace

@@ -5,7 +5,9 @@
 
 #include <CLI/CLI.hpp>
 #include <array>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 #include <string>
 
@@ -55,6 +57,17 @@ Result<Configuration> configured(Options& options) {
   return read_configuration(options.configuration);
 }
 
+/// Completes the options with the program that records, if there is one.
+Result<void> find_recorder(Options& options) {
+  if (options.program.empty() && (options.program = find_program()).empty()) {
+    return fail(ErrorCode::not_found, "there is no crosstalk beside crosstalkd; name it with --program");
+  }
+  if (::access(options.program.c_str(), X_OK) != 0) {
+    return fail(ErrorCode::not_found, "--program " + options.program + " cannot be executed: " + std::strerror(errno));
+  }
+  return {};
+}
+
 int serve(Options options) {
   auto configuration = configured(options);
   if (!configuration) {
@@ -66,8 +79,8 @@ int serve(Options options) {
                 configuration->services.size());
     return 0;
   }
-  if (options.program.empty() && (options.program = find_program()).empty()) {
-    return refuse({ErrorCode::not_found, "there is no crosstalk beside crosstalkd; name it with --program"});
+  if (const auto found = find_recorder(options); !found) {
+    return refuse(found.error());
   }
   ::umask(077);  // profiles are for this user alone
   UniqueFd listener = socket_of_manager();

@@ -42,6 +42,15 @@ constexpr double first_look_s = 0.5;   // after which the recorder may have writ
 constexpr int look_again_ms = 50;      // until there is a picture
 constexpr int usual_wait_ms = 1000;
 
+/// The recorder's last words, with the remedy that a live view has for a profile that cannot be written.
+std::string with_own_remedy(std::string words) {
+  constexpr std::string_view of_record = "choose another file with -o";
+  if (const std::size_t at = words.find(of_record); at != std::string::npos) {
+    words.replace(at, of_record.size(), "name another place by the variable TMPDIR");
+  }
+  return words;
+}
+
 double processor_time_s() {
   timespec spent{};
   ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &spent);
@@ -262,7 +271,7 @@ Result<std::optional<Snapshot>> Producer::State::last() {
     const std::string& words = recorder_.last_words();
     const bool refused = status == 125 || status == 126 || status == 127;
     return fail(refused ? ErrorCode::refused : ErrorCode::system,
-                !words.empty()     ? words
+                !words.empty()     ? with_own_remedy(words)
                 : !unread_.empty() ? unread_
                                    : fmt::format("the recorder ended with status {} before there was a picture; the "
                                                  "processes may have ended",

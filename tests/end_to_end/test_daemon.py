@@ -85,6 +85,10 @@ class Answers(daemon_harness.Case):
         refused = harness.run(check)
         self.assertEqual(refused.status, 125)
         self.assertIn("c.toml:7: there is no key 'session'", refused.stderr)
+        self.configure()
+        absent = harness.run([daemon_harness.CROSSTALKD, "--config", self.path("c.toml"), "--program", "/nowhere/crosstalk"])
+        self.assertEqual(absent.status, 1)
+        self.assertIn("--program /nowhere/crosstalk cannot be executed: No such file or directory", absent.stderr)
         for options in (["--colour"], ["--config"], ["extra"]):
             refused = harness.run([daemon_harness.CROSSTALKD, *options])
             self.assertEqual((refused.status, refused.stderr.count("\n")), (125, 1), refused.stderr)

@@ -57,6 +57,13 @@ class FullDisk(harness.Case):
         with open(os.path.join(place, "p.db"), encoding="ascii") as previous:
             self.assertEqual(previous.read(), "what was there")
 
+    @harness.needs_events
+    def test_too_small_for_a_live_view(self):
+        shown = run([CROSSTALK, "top", "--once", "--", workload("private_only"), "--seconds", "1"],
+                    env={**os.environ, "TMPDIR": self.disk(16)})
+        self.assert_one_line_error(shown, (1, 125))
+        self.assertIn("No space left on device; name another place by the variable TMPDIR", shown.stderr)
+
 
 if __name__ == "__main__":
     harness.main()
