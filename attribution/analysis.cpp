@@ -274,7 +274,7 @@ Result<void> Course::find_loops() {
     }
   }
   code_totals_ = code_totals(samples_->digest.code(), view_);
-  time_ = code_time(code_totals_, view_, options_.max_rows, uncovered());
+  time_ = code_time(code_totals_, view_, options_.max_rows, uncovered(), samples_->digest.access_times());
   samples_->callers.fill(stacks_, time_);
   if (!analysis_.shares_of.empty()) {
     forget_times(time_);

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "attribution/estimate/amounts.h"
+#include "attribution/samples/sample_digest.h"
 #include "base/units.h"
 
 namespace crosstalk::attribution {
@@ -58,11 +59,10 @@ void InstructionFigures::add(const profile::SampleRow& sample) {
   const auto ns = static_cast<double>(sample.time_weight_ns());
   ns_ += ns;
   const bool in_kernel = (sample.flags & profile::sample_in_kernel) != 0;
-  const bool access_took_it =
-      !in_kernel && sample.access_ip != 0 &&
-      (sample.from == profile::AddressFrom::retired || sample.from == profile::AddressFrom::hardware);
   // Kernel time belongs to the system call; the recorded ip is behind it.
-  const std::uint64_t ip = access_took_it ? sample.access_ip : in_kernel && sample.ip != 0 ? sample.ip - 1 : sample.ip;
+  const std::uint64_t ip = is_of_access(sample)          ? sample.access_ip
+                           : in_kernel && sample.ip != 0 ? sample.ip - 1
+                                                         : sample.ip;
   const Moment moment = view_.moment(sample.thread, sample.time_ns);
   if (const auto place = view_.spaces().find(moment, ip)) {
     times_[*place] += ns;

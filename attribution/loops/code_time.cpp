@@ -118,6 +118,18 @@ class CodeSums {
     }
   }
 
+  /// Moves time that an access took to the line of the access.
+  void move(const AccessTime& time) {
+    double* const to = line_at(view_.code().locate(time.access));
+    if (to == nullptr) {
+      return;
+    }
+    if (double* const from = line_at(view_.code().locate(time.interrupted))) {
+      *from -= time.ns;
+    }
+    *to += time.ns;
+  }
+
   [[nodiscard]] CodeTime finish(std::size_t max_rows);
 
  private:
@@ -150,12 +162,19 @@ class CodeSums {
     if (code.function_begin != 0) {
       site.function->begin = ModulePlace{place.file, code.function_begin};
     }
-    if (!code.frames.empty() && code.frames.front().source.line != 0) {
-      const symbolizer::Frame& frame = code.frames.front();
-      site.line = &lines_[{frame.source.file, frame.source.line, frame.function}];
-    }
+    site.line = line_at(code);
     add_loops(place, site);
     return site;
+  }
+
+  /// The time of the program's own line there, of a library's if there is no other; null: no line is known.
+  double* line_at(const symbolizer::CodeLocation& code) {
+    if (code.frames.empty()) {
+      return nullptr;
+    }
+    const auto own = std::find_if_not(code.frames.begin(), code.frames.end(), is_library_code);
+    const symbolizer::Frame& frame = own != code.frames.end() ? *own : code.frames.front();
+    return frame.source.line != 0 ? &lines_[{frame.source.file, frame.source.line, frame.function}] : nullptr;
   }
 
   void add_loops(ModulePlace place, Site& site) {
@@ -252,6 +271,9 @@ void CodeSums::finish_kernel(CodeTime& result) {
 
 void CodeSums::finish_lines(CodeTime& result, std::size_t max_rows) {
   for (const auto& [key, ns] : lines_) {
+    if (ns <= 0) {
+      continue;  // all of it was moved to others
+    }
     result.lines.push_back({key.file, key.line, key.function, ns / ns_per_s, ns_ > 0 ? ns / whole_ns() : 0});
   }
   std::stable_sort(result.lines.begin(), result.lines.end(),
@@ -398,13 +420,16 @@ std::vector<CodeTotal> code_totals(std::vector<CodeTotal> totals, const ProgramV
   return totals;
 }
 
-CodeTime code_time(std::span<const CodeTotal> totals, const ProgramView& view, std::size_t max_rows,
-                   double uncovered_s) {
+CodeTime code_time(std::span<const CodeTotal> totals, const ProgramView& view, std::size_t max_rows, double uncovered_s,
+                   std::span<const AccessTime> accesses) {
   CodeSums sums(view, uncovered_s * ns_per_s);
   for (const CodeTotal& total : totals) {
     if (view.knows(total.thread)) {
       sums.add(total);
     }
+  }
+  for (const AccessTime& time : accesses) {
+    sums.move(time);
   }
   return sums.finish(max_rows);
 }

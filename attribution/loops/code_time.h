@@ -30,10 +30,12 @@ struct CodeTime {
 
 /// A loop's time is that of the samples in it: `self_s` without, `cpu_s` with its inner loops; called functions do not
 /// count. Functions are those of the machine code (inlined callees count for them), lines those of the innermost
-/// inlined function. A loop's id is a hash of its module's file name and the address of its header: the same in every
-/// run of a program. Shares are of the samples' time and `uncovered_s`, CPU time that no sample represents.
+/// inlined function that is the program's own, else of the innermost one. A line has the time of its memory accesses
+/// (`accesses`), although the clock interrupts an instruction behind them, often of another line. A loop's id is a hash
+/// of its module's file name and the address of its header: the same in every run of a program. Shares are of the
+/// samples' time and `uncovered_s`, CPU time that no sample represents.
 [[nodiscard]] CodeTime code_time(std::span<const CodeTotal> totals, const ProgramView& view, std::size_t max_rows,
-                                 double uncovered_s = 0);
+                                 double uncovered_s = 0, std::span<const AccessTime> accesses = {});
 
 /// Removes times that do not represent time: only shares are left.
 void forget_times(CodeTime& time);

@@ -9,6 +9,11 @@
 
 namespace crosstalk::attribution {
 
+bool is_of_access(const profile::SampleRow& sample) {
+  return (sample.flags & profile::sample_in_kernel) == 0 && sample.access_ip != 0 &&
+         (sample.from == profile::AddressFrom::retired || sample.from == profile::AddressFrom::hardware);
+}
+
 void ThreadTotal::add(const ThreadTotal& other) {
   samples += other.samples;
   measured += other.measured;
@@ -23,6 +28,10 @@ std::size_t SampleDigest::CodeHash::operator()(const CodeKey& k) const noexcept 
   return spread(k.address ^ (k.in_kernel ? std::uint64_t{1} << 63U : 0) ^
                 (static_cast<std::uint64_t>(k.thread) << 40U) ^ (static_cast<std::uint64_t>(k.file) << 52U) ^
                 (static_cast<std::uint64_t>(k.region.value) << 32U));
+}
+
+std::size_t SampleDigest::AccessHash::operator()(const AccessKey& k) const noexcept {
+  return spread(k.interrupted.address ^ (k.access << 20U) ^ (static_cast<std::uint64_t>(k.interrupted.file) << 52U));
 }
 
 SampleDigest::SampleDigest(std::span<const profile::ThreadRow> threads, const AddressSpaces& spaces,
@@ -77,6 +86,17 @@ void SampleDigest::add_code(const profile::SampleRow& sample, ProcessId process,
   sums.ns += ns;
   sums.ns2 += ns * ns;
   sums.waiting_ns += (sample.flags & profile::sample_waiting) != 0 ? ns : 0;
+  if (place && is_of_access(sample)) {
+    add_access_time(sample, process, *place, ns);
+  }
+}
+
+void SampleDigest::add_access_time(const profile::SampleRow& sample, ProcessId process, ModulePlace interrupted,
+                                   double ns) {
+  const auto access = spaces_.find({process, sample.time_ns}, sample.access_ip);
+  if (access && access->file == interrupted.file) {
+    access_ns_[{interrupted, access->address}] += ns;
+  }
 }
 
 void SampleDigest::add_access(const profile::SampleRow& sample) {
@@ -104,6 +124,15 @@ std::vector<CodeTotal> SampleDigest::code() const {
     return std::tie(a.thread, a.place, a.address, a.region, a.in_kernel) <
            std::tie(b.thread, b.place, b.address, b.region, b.in_kernel);
   });
+  return result;
+}
+
+std::vector<AccessTime> SampleDigest::access_times() const {
+  std::vector<AccessTime> result;
+  result.reserve(access_ns_.size());
+  for (const auto& [key, ns] : access_ns_) {
+    result.push_back({key.interrupted, {key.interrupted.file, key.access}, ns});
+  }
   return result;
 }
 

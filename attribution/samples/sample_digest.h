@@ -35,6 +35,15 @@ struct CodeTotal {
   [[nodiscard]] double kernel_ns() const { return in_kernel ? ns - waiting_ns : 0; }
 };
 
+/// True if a memory access took the sample's time: hardware sampled it, or the clock's interrupt arrived after it.
+[[nodiscard]] bool is_of_access(const profile::SampleRow& sample);
+
+/// Time of samples that a memory access took, by the interrupted instruction and that of the access.
+struct AccessTime {
+  ModulePlace interrupted, access;  // in one module
+  double ns = 0;
+};
+
 /// Samples of a thread, or of its part in a region.
 struct ThreadTotal {
   std::uint64_t samples = 0;
@@ -81,8 +90,9 @@ class SampleDigest {
   /// What code() adds up for a sample.
   [[nodiscard]] std::uint64_t weight_of(const profile::SampleRow& sample) const;
 
-  [[nodiscard]] std::vector<CodeTotal> code() const;          // by thread, place, address, region, in user mode first
-  [[nodiscard]] std::vector<SampledAccess> accesses() const;  // by thread, address, width
+  [[nodiscard]] std::vector<CodeTotal> code() const;           // by thread, place, address, region, in user mode first
+  [[nodiscard]] std::vector<AccessTime> access_times() const;  // of code(), in no order
+  [[nodiscard]] std::vector<SampledAccess> accesses() const;   // by thread, address, width
   [[nodiscard]] const std::vector<ThreadTotal>& threads() const { return totals_; }  // by thread
   /// By thread and innermost region. Empty without regions.
   using InRegions = std::map<std::pair<std::uint32_t, profile::RegionId>, ThreadTotal>;
@@ -108,11 +118,20 @@ class SampleDigest {
   struct CodeHash {
     std::size_t operator()(const CodeKey& k) const noexcept;
   };
+  struct AccessKey {
+    ModulePlace interrupted;
+    std::uint64_t access;  // address in the same file
+    bool operator==(const AccessKey&) const = default;
+  };
+  struct AccessHash {
+    std::size_t operator()(const AccessKey& k) const noexcept;
+  };
   struct Sums {
     std::uint64_t samples = 0;
     double ns = 0, ns2 = 0, waiting_ns = 0;
   };
   void add_code(const profile::SampleRow& sample, ProcessId process, bool in_kernel);
+  void add_access_time(const profile::SampleRow& sample, ProcessId process, ModulePlace interrupted, double ns);
   void add_access(const profile::SampleRow& sample);
 
   std::optional<profile::EventId> event_;
@@ -121,6 +140,7 @@ class SampleDigest {
   const LineSet& lines_;
   Strata& strata_;
   std::unordered_map<CodeKey, Sums, CodeHash> code_;
+  std::unordered_map<AccessKey, double, AccessHash> access_ns_;
   std::map<std::tuple<std::uint32_t, std::uint64_t, std::uint8_t>, SampledAccess> accesses_;
   std::vector<ThreadTotal> totals_;
   InRegions in_regions_;

@@ -101,6 +101,29 @@ TEST_F(CodeTimeTest, FunctionsAndLines) {
   EXPECT_NEAR(result.lines[0].share, 0.6, 1e-12);
 }
 
+TEST_F(CodeTimeTest, ALineHasTheTimeOfItsAccesses) {
+  const AccessTime access{ModulePlace{0, 0x150}, ModulePlace{0, 0x120}, 45e6};
+  const auto result = code_time(std::vector{at(0x150, 60), at(0x210, 15)}, view_, 100, 0, std::vector{access});
+  ASSERT_EQ(result.lines.size(), 3U);
+  EXPECT_EQ(result.lines[0].function, "work");
+  EXPECT_NEAR(result.lines[0].self_s, 0.045, 1e-12);
+  EXPECT_EQ(result.lines[1].function, "step");
+  EXPECT_NEAR(result.lines[1].self_s, 0.015, 1e-12);
+  EXPECT_NEAR(result.loops[0].self_s + result.loops[1].self_s, 0.06, 1e-12) << "loops are of the interrupted code";
+
+  const AccessTime all{ModulePlace{0, 0x150}, ModulePlace{0, 0x120}, 60e6};
+  EXPECT_EQ(code_time(std::vector{at(0x150, 60)}, view_, 100, 0, std::vector{all}).lines.size(), 1U);
+}
+
+TEST_F(CodeTimeTest, ALineIsTheProgramsOwn) {
+  code_.locations[{0, 0x300}].frames = {frame("std::atomic<long>::fetch_add", "/usr/include/c++/12/atomic", 618, true),
+                                        frame("count", "/src/a.cpp", 33)};
+  const auto result = code_time(std::vector{at(0x310, 10)}, view_, 100);
+  ASSERT_EQ(result.lines.size(), 1U);
+  EXPECT_EQ(result.lines[0].file, "/src/a.cpp");
+  EXPECT_EQ(result.lines[0].line, 33U);
+}
+
 TEST_F(CodeTimeTest, UnknownCodeIsListedAndCounted) {
   code_.jit[0x7000] = "jitted";
   CodeTotal jit{ThreadId{0}, std::nullopt, 0x7000, 5, 5e6, 5e12};
@@ -158,6 +181,19 @@ TEST_F(CodeTimeTest, DigestSumsByPlaceAndMovesKernelTimeToItsCall) {
   EXPECT_EQ(code[1].place, (ModulePlace{0, 0x1ff}));
   EXPECT_EQ(digest.malformed(), 1U);
   EXPECT_EQ(digest.user_mode(), 2U);
+  EXPECT_TRUE(digest.access_times().empty());
+  profile::SampleRow retired;
+  retired.cpu_ns = 1'000'000;
+  retired.ip = 0x400150;
+  retired.access_ip = 0x40014c;
+  for (const auto from : {profile::AddressFrom::retired, profile::AddressFrom::next}) {
+    retired.from = from;
+    digest.add(retired);
+  }
+  const auto accesses = digest.access_times();
+  ASSERT_EQ(accesses.size(), 1U) << "the next access has taken no time yet";
+  EXPECT_EQ(accesses[0].access, (ModulePlace{0, 0x14c}));
+  EXPECT_NEAR(accesses[0].ns, 1e6, 1e-6);
   EXPECT_NEAR(digest.threads()[0].kernel_ns, 1e6, 1e-6);
 }
 

@@ -253,6 +253,26 @@ int main() {
         self.assertRegex(line, r"[0-9a-f]+> mov")
         self.assertIn(hottest, self.text(profile, "--view", "asm").splitlines())
 
+    ATOMICS = """#include <atomic>
+std::atomic<long> one, other;
+int main() {
+  for (long n = 0; n < 60000000; ++n) {
+    one.fetch_add(1);
+    asm volatile("nop");
+    other.fetch_add(1);
+    asm volatile("nop");
+  }
+}
+"""
+
+    def test_the_line_of_an_access_has_its_time(self):
+        profile = self.record([self.rebuildable(self.ATOMICS)]).profile
+        text = self.text(profile, "--view", "source", "pair.cpp")
+        shares = {int(row[2]): float(row[1])
+                  for row in re.finditer(r"^ *([0-9.]+) %.*? (\d+)  .*(?:fetch_add|nop)", text, flags=re.MULTILINE)}
+        self.assertGreater(shares.get(5, 0) + shares.get(7, 0), 80, text)
+        self.assertLess(shares.get(6, 0) + shares.get(8, 0), 15, text)
+
     @harness.needs_watchpoints
     def test_what_can_not_be_shown_is_refused_in_one_line(self):
         program = self.rebuildable(self.BODY)
