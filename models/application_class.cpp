@@ -2,6 +2,7 @@
 #include "models/application_class.h"
 
 #include <cmath>
+#include <utility>
 
 #include "models/words.h"
 
@@ -69,28 +70,27 @@ class Candidates {
     return std::move(found_);
   }
 
-  /// Section 1.6. If the busy-time class is not known, the body alone decides.
+  /// Section 1.6, but a simple loop in the first level alone is no sign of blocking. If the busy-time class is not
+  /// known, the body alone decides.
   std::vector<ApplicationCandidate> of_low() {
     const bool fpu = e_.busy_class == BusyClass::in_l2_fpu;
-    const bool cache =
-        e_.busy_class == BusyClass::in_l2 || e_.busy_class == BusyClass::in_l3 || e_.busy_class == BusyClass::in_l1d;
+    const bool outer = e_.busy_class == BusyClass::in_l2 || e_.busy_class == BusyClass::in_l3;
+    const bool cache = outer || e_.busy_class == BusyClass::in_l1d;
+    const bool simple = simple_.value_or(false);
     if (fpu && e_.multiply_adds.value_or(0) >= multiply_add_share) {
       add(ApplicationClass::matrix_multiplication, "the floating-point units are the limit, and " +
                                                        percent(*e_.multiply_adds) +
                                                        " of the operations are multiply-adds");
     }
-    if (simple_.value_or(false)) {
+    if (simple) {
       add(ApplicationClass::low_bf_simple, body_in_words(e_.body));
     }
-    if (cache) {
+    if (outer || (cache && !simple)) {
       add(ApplicationClass::cache_blocking, "a cache is the limit, as of blocked code");
     }
-    if (!fpu && !cache && !simple_.value_or(false)) {
+    if (!fpu && !cache && !simple) {
       add(ApplicationClass::low_bf_complex,
           body_in_words(e_.body) + (e_.busy_class == BusyClass::under_tuned ? ", and no unit is the limit" : ""));
-    }
-    if (found_.empty() || e_.busy_class == BusyClass::under_tuned) {
-      add(ApplicationClass::cache_blocking, "what it loads is used often enough for caches");
     }
     return std::move(found_);
   }
@@ -131,8 +131,11 @@ ApplicationCandidates application_candidates(const ApplicationEvidence& evidence
   switch (ratio_of(evidence)) {
     case Ratio::high:
       return {Candidates(evidence).of_high(), ""};
-    case Ratio::low:
-      return {Candidates(evidence).of_low(), ""};
+    case Ratio::low: {
+      std::vector<ApplicationCandidate> found = Candidates(evidence).of_low();
+      const bool none = found.empty();
+      return {std::move(found), none ? "neither what limits it nor its body tells" : ""};
+    }
     case Ratio::unknown:
       break;
   }

@@ -83,7 +83,7 @@ std::vector<std::string> unknown_units(const BusyTimes& times) {
 
 /// The evidence for a tuned loop.
 std::string tuned_in_words(const BusyTimes& times, Unit unit) {
-  constexpr double implausible = 1.1;
+  constexpr double implausible = 1.02;
   const double share = *times[unit].of_effective;
   std::string text = std::string(unit_in_words(unit)) + (unit == Unit::fpu ? " were" : " was") + " busy for " +
                      percent(share) + " of the time, at the most that they were measured to reach";
@@ -95,9 +95,10 @@ std::string tuned_in_words(const BusyTimes& times, Unit unit) {
   text += others.empty() ? "" : "; " + others;
   const std::vector<std::string> unknown = unknown_units(times);
   text += unknown.empty() ? "" : "; not known: " + enumerated(unknown);
-  text += "." + std::string(share > implausible ? " More than all of the time cannot be: the work is overestimated, or "
-                                                  "the calibration saw less than the machine can do."
-                                                : "");
+  text += share > implausible
+              ? "; it is at its peak. More than all of the time cannot be: the work is overestimated, or the "
+                "calibration saw less than the machine can do (crosstalk calibrate)."
+              : ".";
   text[0] = static_cast<char>(text[0] == 'm' ? 'M' : text[0] == 'f' ? 'F' : text[0]);
   return text;
 }

@@ -444,8 +444,25 @@ models::LoopBody model_of(const std::optional<symbolizer::LoopBodyFacts>& facts,
           facts->indirect};
 }
 
+/// "It waits for L3 for 98 % of its time. ", if one level has most of a loop that keeps no unit busy; else empty.
+std::string wait_in_words(const models::CycleAccount& waits) {
+  using models::CycleClass;
+  constexpr double most = 0.5;
+  for (const auto& [level, name] :
+       {std::pair{CycleClass::l2, "L2"}, {CycleClass::l3, "L3"}, {CycleClass::memory, "memory"}}) {
+    const double share = waits.total() > 0 ? waits[level].value_or(0) / waits.total() : 0;
+    if (share >= most) {
+      return std::string("It waits for ") + name + " for " + percent(share) + " of its time. ";
+    }
+  }
+  return {};
+}
+
 void Figures::fill_classes(const LoopRow& loop, const Known& known, LoopFigures& figures) const {
   figures.busy_class = models::classify(figures.busy);
+  if (figures.busy_class.which == models::BusyClass::under_tuned) {
+    figures.busy_class.evidence.insert(0, wait_in_words(figures.waits));
+  }
   models::ApplicationEvidence evidence;
   evidence.busy = figures.busy;
   evidence.busy_class = figures.busy_class.which;

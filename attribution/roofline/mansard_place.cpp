@@ -130,8 +130,8 @@ Result<RooflinePlace> placed(const LoopWork& work, const models::Machine& machin
   const double width = std::max(retirement_width(retired->value()), std::min(other.value(), retired->value()));
   std::vector<Hill> hills;
   for (const Level level : models::all_levels) {
-    const auto width = work.accesses.width.value_or(models::Width::avx512);
-    if (const auto hill = hill_of(machine, level, width, others->kind)) {
+    const auto accessed = work.accesses.width.value_or(models::Width::avx512);
+    if (const auto hill = hill_of(machine, level, accessed, others->kind)) {
       hills.push_back(*hill);
     }
   }

@@ -94,6 +94,26 @@ void draw_roofline(Canvas& canvas, const attribution::Roofline& roofline, const 
   }
 }
 
+/// The loop inside `outer` that has nearly all of its time; null: there is none.
+const LoopRow* all_inside(const attribution::Analysis& analysis, const LoopRow& outer) {
+  constexpr double nearly_all = 0.95;
+  const auto inner = std::find_if(analysis.loops.begin(), analysis.loops.end(), [&](const LoopRow& loop) {
+    return loop.parent == outer.id && loop.figures && loop.cpu_s >= nearly_all * outer.cpu_s;
+  });
+  return inner != analysis.loops.end() ? &*inner : nullptr;
+}
+
+/// Says which loop around `loop` has no entry of its own.
+void draw_outer(Canvas& canvas, const attribution::Analysis& analysis, const LoopRow& loop) {
+  for (const LoopRow& outer : analysis.loops) {
+    if (loop.parent == outer.id && outer.figures && all_inside(analysis, outer) == &loop) {
+      const std::string place = source_text(outer.file, outer.line_begin, outer.line_end);
+      canvas.paragraph("    note: ", "the loop around it" + (place.empty() ? "" : " (" + place + ")") +
+                                         " does next to nothing else, so this is its time, too");
+    }
+  }
+}
+
 void draw_loop(Canvas& canvas, const attribution::Analysis& analysis, const attribution::Roofline& roofline,
                const LoopRow& loop) {
   const LoopFigures& figures = *loop.figures;
@@ -104,6 +124,7 @@ void draw_loop(Canvas& canvas, const attribution::Analysis& analysis, const attr
   if (!figures.busy_class.evidence.empty()) {  // else the machine is not calibrated
     draw_busy(canvas, figures);
   }
+  draw_outer(canvas, analysis, loop);
   if (loop.samples != 0 && loop.samples < attribution::few_samples) {
     canvas.paragraph("    note: ", "it rests on " + attribution::count_of(loop.samples, "sample", "samples") +
                                        ": all of this is a hint only");
@@ -192,7 +213,7 @@ void draw_wait_places(Canvas& canvas, const attribution::Analysis& analysis, std
 void draw_busy_times(Canvas& canvas, const attribution::Analysis& analysis, std::size_t most) {
   std::vector<const LoopRow*> shown;
   for (const LoopRow& loop : analysis.loops) {
-    if (loop.figures && loop.share >= hot_loop_share && shown.size() < most) {
+    if (loop.figures && loop.share >= hot_loop_share && shown.size() < most && all_inside(analysis, loop) == nullptr) {
       shown.push_back(&loop);
     }
   }

@@ -103,7 +103,7 @@ TEST_F(CodeTimeTest, FunctionsAndLines) {
 
 TEST_F(CodeTimeTest, ALineHasTheTimeOfItsAccesses) {
   const AccessTime access{ModulePlace{0, 0x150}, ModulePlace{0, 0x120}, 45e6};
-  const auto result = code_time(std::vector{at(0x150, 60), at(0x210, 15)}, view_, 100, 0, std::vector{access});
+  const auto result = code_time(std::vector{at(0x150, 60), at(0x210, 10)}, view_, 100, 0, std::vector{access});
   ASSERT_EQ(result.lines.size(), 3U);
   EXPECT_EQ(result.lines[0].function, "work");
   EXPECT_NEAR(result.lines[0].self_s, 0.045, 1e-12);

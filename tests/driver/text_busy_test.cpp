@@ -107,6 +107,25 @@ TEST(TextBusy, TheClassIsSaidWithItsEvidenceAndWhatToDo) {
   EXPECT_NE(line_with(shown(analysis_with(undecided)), "class: not known. How long L2 was busy is not known."), "");
 }
 
+TEST(TextBusy, ALoopAndTheOnlyOneInsideItAreOneEntry) {
+  Analysis analysis = analysis_with(calibrated_figures());
+  LoopRow inner = analysis.loops[0];
+  inner.id = 4711;
+  inner.parent = analysis.loops[0].id;
+  inner.line_begin = 20;
+  inner.line_end = 21;
+  inner.cpu_s *= 0.98;
+  inner.share *= 0.98;
+  analysis.loops.push_back(inner);
+  std::string text = shown(analysis);
+  EXPECT_NE(line_with(text, "main.cpp:20-21"), "") << text;
+  EXPECT_NE(line_with(text, "note: the loop around it (main.cpp:18-30) does next to nothing else"), "") << text;
+  analysis.loops.back().cpu_s *= 0.5;
+  text = shown(analysis);
+  EXPECT_NE(line_with(text, "main.cpp:18-30"), "") << text;
+  EXPECT_EQ(line_with(text, "the loop around it"), "") << text;
+}
+
 TEST(TextBusy, PerformanceIsOfAThreadOfAllAndAltogether) {
   Analysis analysis = analysis_with(calibrated_figures());
   LoopRow& loop = analysis.loops[0];

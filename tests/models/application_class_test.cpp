@@ -46,13 +46,19 @@ TEST(ApplicationClass, FloatingPointUnitsAtTheirLimit) {
 TEST(ApplicationClass, ACacheAtItsLimit) {
   for (const BusyClass c : {BusyClass::in_l2, BusyClass::in_l3, BusyClass::in_l1d}) {
     EXPECT_EQ(classes(low(c, complex_body)), (std::vector{A::cache_blocking}));
+  }
+  for (const BusyClass c : {BusyClass::in_l2, BusyClass::in_l3}) {
     EXPECT_EQ(classes(low(c, simple)), (std::vector{A::low_bf_simple, A::cache_blocking}));
   }
+  EXPECT_EQ(classes(low(BusyClass::in_l1d, simple)), (std::vector{A::low_bf_simple})) << "as a short dot product";
 }
 
 TEST(ApplicationClass, NoUnitAtItsLimit) {
-  EXPECT_EQ(classes(low(BusyClass::under_tuned, complex_body)), (std::vector{A::cache_blocking, A::low_bf_complex}));
-  EXPECT_EQ(classes(low(BusyClass::under_tuned, simple)), (std::vector{A::low_bf_simple, A::cache_blocking}));
+  EXPECT_EQ(classes(low(BusyClass::under_tuned, complex_body)), (std::vector{A::low_bf_complex}));
+  EXPECT_EQ(classes(low(BusyClass::under_tuned, simple)), (std::vector{A::low_bf_simple}));
+  const auto untold = application_candidates(low(BusyClass::in_l2_fpu, complex_body));
+  EXPECT_TRUE(untold.candidates.empty());
+  EXPECT_FALSE(untold.unknown.empty());
 }
 
 TEST(ApplicationClass, ManyBytesAnOperation) {

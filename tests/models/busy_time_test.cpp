@@ -189,7 +189,11 @@ TEST(Classify, AnUnknownUnitLeavesOpenWhetherALoopIsTuned) {
 }
 
 TEST(Classify, MoreThanAllOfTheTimeIsSaidToBeImpossible) {
-  EXPECT_NE(classify(parts(1.3, 0, 0, 0, 0)).evidence.find("cannot be"), std::string::npos);
+  for (const double share : {1.05, 1.3}) {
+    const std::string evidence = classify(parts(share, 0, 0, 0, 0)).evidence;
+    EXPECT_NE(evidence.find("it is at its peak. More than all of the time cannot be"), std::string::npos) << evidence;
+  }
+  EXPECT_EQ(classify(parts(1.01, 0, 0, 0, 0)).evidence.find("cannot be"), std::string::npos);
 }
 
 }  // namespace
