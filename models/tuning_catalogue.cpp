@@ -35,12 +35,22 @@ double waited_for_data(const E& e) {
   return sum;
 }
 
-/// Samples also stand at loads whose data arrive at once: the wait is known only if the committing time is.
-std::string at_data_in_words(const E& e, double part) {
-  const bool measured = e.waits != nullptr && (*e.waits)[CycleClass::committing];
-  return measured ? "It waits for data for " + percent(part) + " of the time."
-                  : "For " + percent(part) +
-                        " of the time it stands at loads; how much of that is waiting was not measured.";
+/// Part of the time that it waits for data from far levels, beyond L1D or L2, and the evidence. Samples also stand at
+/// loads whose data arrive at once: the wait is known if the committing time is, or the time that the iterations would
+/// take without it.
+struct FarWait {
+  double part = 0;
+  std::string words;
+};
+FarWait far_wait(const E& e, bool beyond_l1d) {
+  const double far = waited(e, CycleClass::memory) + waited(e, CycleClass::l3) + waited(e, CycleClass::data) +
+                     (beyond_l1d ? waited(e, CycleClass::l2) : 0);
+  if (e.waits != nullptr && (*e.waits)[CycleClass::committing]) {
+    return {far, "It waits for data for " + percent(far) + " of the time."};
+  }
+  const double local = std::clamp(e.local_share.value_or(1), 0.0, 1.0);
+  return {std::min(far, 1 - local),
+          "With its data in L1D, the same iterations would take " + percent(local) + " of the time at most."};
 }
 
 /// Part of the time in which no unit was known to be busy: better scheduling may gain it.
@@ -202,27 +212,26 @@ Found contiguous(const E& e) {
 }
 
 Found order_indices(const E& e) {
-  const double far = waited(e, CycleClass::memory) + waited(e, CycleClass::l3) + waited(e, CycleClass::data);
+  const auto [far, words] = far_wait(e, false);
   if (!e.body.indirect.value_or(false) || far < much) {
     return std::nullopt;
   }
   return Weighed{far,
                  {"Order the data so that indices that are used one after another lie near each other",
                   "Then what one access brings into the caches serves the next ones.",
-                  "Addresses depend on values that it loads. " + at_data_in_words(e, far), "5.3.1"}};
+                  "Addresses depend on values that it loads. " + words, "5.3.1"}};
 }
 
 /// For irregular access only: processors prefetch regular streams themselves.
 Found prefetch(const E& e) {
-  const double far = waited(e, CycleClass::memory) + waited(e, CycleClass::l3) + waited(e, CycleClass::l2) +
-                     waited(e, CycleClass::data);
+  const auto [far, words] = far_wait(e, true);
   const bool limited = e.busy_class && e.busy_class != BusyClass::under_tuned;
   if (far < much || limited || !e.body.indirect.value_or(false)) {
     return std::nullopt;
   }
   return Weighed{far * 0.8,
                  {"Prefetch what is needed some iterations later, where its address is known by then",
-                  "The wait for data is then overlapped with other work.", at_data_in_words(e, far), "5.2.5, 5.3.4"}};
+                  "The wait for data is then overlapped with other work.", words, "5.2.5, 5.3.4"}};
 }
 
 // ---- the shape of the loop
@@ -272,13 +281,14 @@ Found straighten(const E& e) {
     return std::nullopt;
   }
   const double wrong = waited(e, CycleClass::branch);
-  return Weighed{std::max(wrong, much * 0.9),
+  if (wrong < much / 2) {
+    return std::nullopt;  // next to none, or not measured
+  }
+  return Weighed{wrong,
                  {"Take decisions out of the loop, or select values instead of ways",
                   "Where data decide the way, the compiler cannot use vectors, and a wrong prediction costs some ten "
                   "cycles and more.",
-                  "Iterations take different ways. " +
-                      (wrong > 0 ? percent(wrong) + " of the time followed wrong predictions."
-                                 : std::string("How many were predicted wrongly was not measured.")),
+                  "Iterations take different ways. " + percent(wrong) + " of the time followed wrong predictions.",
                   "5.4.2, 5.4.3"}};
 }
 

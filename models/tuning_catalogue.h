@@ -34,6 +34,7 @@ struct TuningEvidence {
   double gathers = 0, scatters = 0;       // instructions in an iteration
   std::optional<double> stack_accesses;   // part of its accesses that are to the function's own stack frame
   std::optional<double> chain_share;      // part of the time that its slowest chain of dependences takes by itself
+  std::optional<double> local_share;      // part of the time that it would take at most with its data in L1D
   bool chain_is_fpu = false;              // floating-point operations are most of that chain
   bool stores_only_new = false;           // it stores whole lines that it does not load, by ordinary stores
   std::optional<double> imbalance;        // imbalance() of its threads

@@ -18,6 +18,7 @@
 #include "models/roofline/roof.h"
 #include "models/stream_traffic.h"
 #include "symbolizer/cfg/instructions.h"
+#include "symbolizer/loops/iteration_time.h"
 #include "symbolizer/loops/loop_body.h"
 #include "symbolizer/loops/loop_operands.h"
 
@@ -138,6 +139,7 @@ class Figures {
   void fill_classes(const LoopRow& loop, const Known& known, LoopFigures& figures) const;
   void fill_advice(const LoopRow& loop, const Known& known, LoopFigures& figures) const;
   [[nodiscard]] std::optional<double> chain_share(const LoopRow& loop, const Known& known) const;
+  [[nodiscard]] std::optional<double> local_share(const LoopRow& loop, const Known& known) const;
   [[nodiscard]] std::optional<models::LevelShares> data_levels(const Known& known, std::string& missing) const;
 
   std::vector<LoopRow>& loops_;
@@ -351,6 +353,19 @@ void Figures::fill_busy(const LoopRow& loop, const Known& known, LoopFigures& fi
   }
 }
 
+/// The part of its time that its iterations would take at most if all of their data were in the first level.
+std::optional<double> Figures::local_share(const LoopRow& loop, const Known& known) const {
+  const auto code = innermost_loop(view_.code(), {loop.module_file, loop.header});
+  if (!code || !known.body || known.body->calls || !loop.rates.iterations.per_s || evidence_.core.cycle_ps == 0 ||
+      inside_.contains(loop.id)) {
+    return std::nullopt;
+  }
+  const auto local = symbolizer::over_ways(code->anatomy->ways(code->index), cycles_of(evidence_.core));
+  constexpr double s_per_ps = 1e-12;
+  return local ? std::optional(local->most * evidence_.core.cycle_ps * s_per_ps * *loop.rates.iterations.per_s)
+               : std::nullopt;
+}
+
 std::optional<double> Figures::chain_share(const LoopRow& loop, const Known& known) const {
   if (!known.body || !known.body->chain || !loop.rates.iterations.per_s || evidence_.core.cycle_ps == 0 ||
       inside_.contains(loop.id)) {
@@ -503,6 +518,7 @@ void Figures::fill_advice(const LoopRow& loop, const Known& known, LoopFigures& 
     evidence.chain_is_fpu = known.body->chain_is_fpu;
   }
   evidence.chain_share = chain_share(loop, known);
+  evidence.local_share = local_share(loop, known);
   evidence.stores_only_new = known.traffic.stores_only_new;
   evidence.imbalance = figures.imbalance;
   figures.advice = models::remedies_for(evidence);

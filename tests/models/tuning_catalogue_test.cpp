@@ -77,7 +77,12 @@ TEST(TuningCatalogue, IndirectAccessIsToBeOrdered) {
   evidence.waits = &waits;
   EXPECT_FALSE(advises(evidence, "5.3.1"));
   evidence.body.indirect = true;
+  EXPECT_FALSE(advises(evidence, "5.3.1")) << "that samples stand at loads is no wait";
+  evidence.local_share = 0.95;
+  EXPECT_FALSE(advises(evidence, "5.3.1")) << "it would hardly be faster";
+  evidence.local_share = 0.2;
   EXPECT_TRUE(advises(evidence, "5.3.1"));
+  EXPECT_NE(remedies_for(evidence, 1)[0].evidence.find("would take 20 % of the time at most"), std::string::npos);
   EXPECT_TRUE(advises(evidence, "5.3.4"));  // no level at its limit: prefetch
 }
 
@@ -92,7 +97,12 @@ TEST(TuningCatalogue, GathersCallsWaysAndSpillsAreNamed) {
   EXPECT_TRUE(advises(evidence, "5.4.5"));
   EXPECT_TRUE(has_title(evidence, "Have step() and norm() inlined"));
   evidence.body.one_way = false;
+  EXPECT_FALSE(advises(evidence, "5.4.2")) << "how many ways were predicted wrongly was not measured";
+  CycleAccount waits;
+  waits.at(CycleClass::branch) = 0.3;
+  evidence.waits = &waits;
   EXPECT_TRUE(advises(evidence, "5.4.2"));
+  evidence.waits = nullptr;
   evidence.body.instructions = 700;
   EXPECT_FALSE(advises(evidence, "5.2.2"));
   evidence.stack_accesses = 0.4;
