@@ -49,13 +49,14 @@ Json rates(const attribution::LoopRates& rates) {
 
 Json loops_json(const attribution::Analysis& analysis) {
   Json list = Json::array();
+  const bool waits_measured = analysis.session.config.measure_waits != 0;
   for (const attribution::LoopRow& row : analysis.loops) {
     Json by_thread = Json::array();
     for (const attribution::LoopThread& thread : row.threads) {
       by_thread.push_back({{"thread", thread.thread},
                            {"cpu_s", seconds(analysis, thread.cpu_s)},
                            {"self_s", seconds(analysis, thread.self_s)},
-                           {"waiting_s", seconds(analysis, thread.waiting_s)},
+                           {"waiting_s", waits_measured ? seconds(analysis, thread.waiting_s) : Json(nullptr)},
                            {"kernel_s", seconds(analysis, thread.kernel_s)}});
     }
     list.push_back({{"id", row.id},

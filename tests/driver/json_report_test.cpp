@@ -166,6 +166,7 @@ TEST(JsonReport, BusyTimesAreThereOrHaveAReason) {
 
 TEST(JsonReport, PerformanceIsWhatAllThreadsDidAltogether) {
   auto analysis = test::sample_analysis();
+  analysis.session.config.measure_waits = 1;
   attribution::LoopRow& row = analysis.loops[0];
   row.cpu_s = 4;
   row.rates.flops.per_s = 3e9;
@@ -196,6 +197,9 @@ TEST(JsonReport, PerformanceIsWhatAllThreadsDidAltogether) {
   EXPECT_EQ(found["flops_by_kind"], json::parse(R"([{"width":"avx2","precision":"double","operation":"fma","per_s":2e9},
                             {"width":null,"precision":null,"operation":"other","per_s":1e9}])"));
   EXPECT_EQ(loop["threads"][0]["waiting_s"], 0.5);
+  analysis.session.config.measure_waits = 0;
+  const json unmeasured = json::parse(render_json(analysis, View::loops))["loops"][0];
+  EXPECT_TRUE(unmeasured["threads"][0]["waiting_s"].is_null()) << "unknown is not 0";
 }
 
 TEST(JsonReport, WithoutACalibrationWaitsAreThereAndClassesNull) {
