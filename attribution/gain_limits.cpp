@@ -50,10 +50,14 @@ class Payers {
 
 void limit(Amount& amount, const std::optional<double>& payers_s) {
   amount.payers_s = payers_s;
-  if (payers_s && amount.gain_ci95) {
-    const double most = std::max(*payers_s, amount.gain_s.value_or(0));
-    amount.gain_ci95 = Interval{std::min(amount.gain_ci95->low, most), std::min(amount.gain_ci95->high, most)};
-  }
+  const auto cap = [&](std::optional<Interval>& interval, const std::optional<double>& estimate) {
+    if (payers_s && interval) {
+      const double most = std::max(*payers_s, estimate.value_or(0));
+      interval = Interval{std::min(interval->low, most), std::min(interval->high, most)};
+    }
+  };
+  cap(amount.cost_ci95, amount.cost_s);
+  cap(amount.gain_ci95, amount.gain_s);
 }
 
 void limit_cells(Matrix& cells, const Payers& payers) {
@@ -88,7 +92,7 @@ void limit_unseen(Communication& communication, const std::vector<ThreadSummary>
   const Payers payers(threads);
   Matrix all;  // a cell of each thread as the consumer
   for (const ThreadSummary& thread : threads) {
-    all.push_back({.consumer = thread.index});
+    all.push_back({0, thread.index, {}, {}});
   }
   double seen_s = 0;
   std::map<std::uint32_t, double> seen_by_s;
@@ -100,7 +104,7 @@ void limit_unseen(Communication& communication, const std::vector<ThreadSummary>
     limit_cost(communication.unseen->cost, *all_s - seen_s);
   }
   for (UnseenOfConsumer& row : communication.unseen->consumers) {
-    if (const auto its_s = payers.time_of({{.consumer = row.consumer}})) {
+    if (const auto its_s = payers.time_of({{0, row.consumer, {}, {}}})) {
       limit_cost(row.cost, *its_s - seen_by_s[row.consumer]);
     }
   }

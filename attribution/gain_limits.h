@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Caps gains, and communication that no watch saw, at the consumers' CPU time.
+// Caps costs and gains, and communication that no watch saw, at the consumers' CPU time.
 #pragma once
 
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace crosstalk::attribution {
 
-/// Caps the upper limits of gains at the CPU time of the consumers: a cost's interval, a part of all CPU time, may
-/// exceed it. Does not change processors' matrices.
+/// Caps the upper limits of costs and gains at the CPU time of the consumers: a cost's interval, a part of all CPU
+/// time, may exceed it. Does not change processors' matrices.
 void limit_gains(Communication& communication, const std::vector<ThreadSummary>& threads);
 void limit_gains(std::vector<FunctionCode>& code, const std::vector<ThreadSummary>& threads);
 /// Caps the limits of unseen communication at the CPU time that is left beside the communication seen.

@@ -106,7 +106,7 @@ TEST(GainLimits, NoMoreThanThoseHaveWhoPay) {
   }
   const auto amount = [] {
     Amount a;
-    a.gain_ci95 = Interval{0.2, 5};
+    a.cost_ci95 = a.gain_ci95 = Interval{0.2, 5};
     return a;
   };
   ObjectRow row;
@@ -120,6 +120,7 @@ TEST(GainLimits, NoMoreThanThoseHaveWhoPay) {
   const auto& objects = communication.objects;
   EXPECT_DOUBLE_EQ(objects[0].true_sharing.gain_ci95->high, 1) << "the producer pays nothing";
   EXPECT_DOUBLE_EQ(objects[0].true_sharing.gain_ci95->low, 0.2);
+  EXPECT_DOUBLE_EQ(objects[0].true_sharing.cost_ci95->high, 1);
   EXPECT_DOUBLE_EQ(sum_of(objects[0].true_sharing, objects[0].false_sharing).gain_ci95->high, 1)
       << "both sorts together, too";
   EXPECT_DOUBLE_EQ(objects[1].true_sharing.gain_ci95->high, 2) << "of all brief threads";

@@ -117,7 +117,7 @@ TEST(WindowSum, TimesAndCostsAreAdded) {
 }
 
 TEST(WindowSum, IntervalsOfTimeAreIndependent) {
-  const Analysis both = sum({interval(1, 2), interval(2, 2)});
+  const Analysis both = sum({interval(1, 4), interval(2, 4)});
   const Interval ci = *both.communication.cells[0].false_sharing.cost_ci95;
   EXPECT_NEAR(ci.low, 3 - std::hypot(0.3, 0.3), 1e-9);
   EXPECT_NEAR(ci.high, 3 + std::hypot(0.3, 0.3), 1e-9);
