@@ -291,10 +291,10 @@ int main() {
         profile = self.record([self.rebuildable(self.BODY)]).profile
         self.assertNotIn("written after", self.text(profile, "--view", "source", "pair.cpp"))
         self.rebuildable("// one more line\n" + self.BODY)
-        for view in ("asm", "source"):
-            for place in ("", "pair.cpp", "bump"):
-                result = self.refused(profile, "--view", view, *([place] if place else ["--no-pager"]))
-                self.assertIn("has changed since the recording", result.stderr)
+        # Without a place, `asm` shows the costliest function, which may be the C library's in a run that saw little.
+        for view, place in (("asm", "pair.cpp"), ("asm", "bump"), ("source", ""), ("source", "pair.cpp"), ("source", "bump")):
+            result = self.refused(profile, "--view", view, *([place] if place else ["--no-pager"]))
+            self.assertIn("has changed since the recording", result.stderr)
         later = self.record([self.path("pair")], output="later.db").profile
         compared = run([CROSSTALK, "diff", profile, later])
         self.assertIn("of the profile before", compared.stdout, compared.stderr)
