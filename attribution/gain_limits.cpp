@@ -20,14 +20,13 @@ class Payers {
   /// The time of all consumers of `cells`; nullopt: the time of one is not known.
   [[nodiscard]] std::optional<double> time_of(const Matrix& cells) const {
     std::set<std::uint32_t> consumers;
-    bool any_brief = false;
     for (const Cell& cell : cells) {
-      const bool brief = brief_.contains(cell.consumer);
-      any_brief = any_brief || brief;
-      if (!brief) {
-        consumers.insert(cell.consumer);
-      }
+      consumers.insert(cell.consumer);
     }
+    return time_of(consumers);
+  }
+  [[nodiscard]] std::optional<double> time_of(const std::set<std::uint32_t>& consumers) const {
+    bool any_brief = false;
     double sum_s = 0;
     const auto add = [&](const std::optional<double>& cpu_s) {
       sum_s += cpu_s.value_or(0);
@@ -35,6 +34,10 @@ class Payers {
     };
     bool known = true;
     for (const std::uint32_t consumer : consumers) {
+      if (brief_.contains(consumer)) {
+        any_brief = true;
+        continue;
+      }
       const auto found = others_.find(consumer);
       known = known && found != others_.end() && add(found->second);
     }
@@ -62,7 +65,7 @@ void limit(Amount& amount, const std::optional<double>& payers_s) {
 
 void limit_cells(Matrix& cells, const Payers& payers) {
   for (Cell& cell : cells) {
-    const std::optional<double> payers_s = payers.time_of({cell});
+    const std::optional<double> payers_s = payers.time_of(std::set{cell.consumer});
     limit(cell.true_sharing, payers_s);
     limit(cell.false_sharing, payers_s);
   }
@@ -90,9 +93,9 @@ void limit_unseen(Communication& communication, const std::vector<ThreadSummary>
     return;
   }
   const Payers payers(threads);
-  Matrix all;  // a cell of each thread as the consumer
+  std::set<std::uint32_t> all;
   for (const ThreadSummary& thread : threads) {
-    all.push_back({0, thread.index, {}, {}});
+    all.insert(thread.index);
   }
   double seen_s = 0;
   std::map<std::uint32_t, double> seen_by_s;
@@ -104,7 +107,7 @@ void limit_unseen(Communication& communication, const std::vector<ThreadSummary>
     limit_cost(communication.unseen->cost, *all_s - seen_s);
   }
   for (UnseenOfConsumer& row : communication.unseen->consumers) {
-    if (const auto its_s = payers.time_of({{0, row.consumer, {}, {}}})) {
+    if (const auto its_s = payers.time_of(std::set{row.consumer})) {
       limit_cost(row.cost, *its_s - seen_by_s[row.consumer]);
     }
   }

@@ -138,6 +138,7 @@ class Figures {
   void fill_waits(const LoopRow& loop, const Known& known, LoopFigures& figures) const;
   void fill_classes(const LoopRow& loop, const Known& known, LoopFigures& figures) const;
   void fill_advice(const LoopRow& loop, const Known& known, LoopFigures& figures) const;
+  [[nodiscard]] std::optional<double> part_of_time(const LoopRow& loop, std::optional<double> cycles) const;
   [[nodiscard]] std::optional<double> chain_share(const LoopRow& loop, const Known& known) const;
   [[nodiscard]] std::optional<double> local_share(const LoopRow& loop, const Known& known) const;
   [[nodiscard]] std::optional<models::LevelShares> data_levels(const Known& known, std::string& missing) const;
@@ -353,26 +354,28 @@ void Figures::fill_busy(const LoopRow& loop, const Known& known, LoopFigures& fi
   }
 }
 
-/// The part of its time that its iterations would take at most if all of their data were in the first level.
-std::optional<double> Figures::local_share(const LoopRow& loop, const Known& known) const {
-  const auto code = innermost_loop(view_.code(), {loop.module_file, loop.header});
-  if (!code || !known.body || known.body->calls || !loop.rates.iterations.per_s || evidence_.core.cycle_ps == 0 ||
-      inside_.contains(loop.id)) {
+/// The part of the loop's time that its iterations would take with so many cycles each; not known of a loop with others
+/// inside it.
+std::optional<double> Figures::part_of_time(const LoopRow& loop, std::optional<double> cycles) const {
+  if (!cycles || !loop.rates.iterations.per_s || evidence_.core.cycle_ps == 0 || inside_.contains(loop.id)) {
     return std::nullopt;
   }
-  const auto local = symbolizer::over_ways(code->anatomy->ways(code->index), cycles_of(evidence_.core));
   constexpr double s_per_ps = 1e-12;
-  return local ? std::optional(local->most * evidence_.core.cycle_ps * s_per_ps * *loop.rates.iterations.per_s)
-               : std::nullopt;
+  return *cycles * evidence_.core.cycle_ps * s_per_ps * *loop.rates.iterations.per_s;
 }
 
 std::optional<double> Figures::chain_share(const LoopRow& loop, const Known& known) const {
-  if (!known.body || !known.body->chain || !loop.rates.iterations.per_s || evidence_.core.cycle_ps == 0 ||
-      inside_.contains(loop.id)) {
+  return part_of_time(loop, known.body ? known.body->chain : std::nullopt);
+}
+
+/// The part of its time that its iterations would take at most if all of their data were in the first level.
+std::optional<double> Figures::local_share(const LoopRow& loop, const Known& known) const {
+  const auto code = innermost_loop(view_.code(), {loop.module_file, loop.header});
+  if (!code || !known.body || known.body->calls) {
     return std::nullopt;
   }
-  constexpr double s_per_ps = 1e-12;
-  return *known.body->chain * evidence_.core.cycle_ps * s_per_ps * *loop.rates.iterations.per_s;
+  const auto local = symbolizer::over_ways(code->anatomy->ways(code->index), cycles_of(evidence_.core));
+  return part_of_time(loop, local ? std::optional(local->most) : std::nullopt);
 }
 
 /// The shares of waits for each level, from the number of lines that it serves and the latency of one. Sets `missing`

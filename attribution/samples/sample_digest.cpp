@@ -31,7 +31,7 @@ std::size_t SampleDigest::CodeHash::operator()(const CodeKey& k) const noexcept 
 }
 
 std::size_t SampleDigest::AccessHash::operator()(const AccessKey& k) const noexcept {
-  return spread(k.interrupted.address ^ (k.access << 20U) ^ (static_cast<std::uint64_t>(k.interrupted.file) << 52U));
+  return spread(ModulePlaceHash()(k.interrupted) ^ k.access);
 }
 
 SampleDigest::SampleDigest(std::span<const profile::ThreadRow> threads, const AddressSpaces& spaces,
