@@ -91,13 +91,14 @@ std::string tuned_in_words(const BusyTimes& times, Unit unit) {
     text += " (for " + percent(times[unit].of_effective_most.value_or(share)) +
             " at what they reached in a quarter of the calibration's tries: this machine's figures vary as much)";
   }
+  text += share <= implausible ? "" : unit == Unit::fpu ? "; they are at their peak" : "; it is at its peak";
   const std::string others = parts_in_words(times, unit);
   text += others.empty() ? "" : "; " + others;
   const std::vector<std::string> unknown = unknown_units(times);
   text += unknown.empty() ? "" : "; not known: " + enumerated(unknown);
   text += share > implausible
-              ? "; it is at its peak. More than all of the time cannot be: the work is overestimated, or the "
-                "calibration saw less than the machine can do (crosstalk calibrate)."
+              ? ". More than all of the time cannot be: the work is overestimated, or the calibration saw "
+                "less than the machine can do (crosstalk calibrate)."
               : ".";
   text[0] = static_cast<char>(text[0] == 'm' ? 'M' : text[0] == 'f' ? 'F' : text[0]);
   return text;

@@ -94,11 +94,12 @@ void draw_roofline(Canvas& canvas, const attribution::Roofline& roofline, const 
   }
 }
 
-/// The loop inside `outer` that has nearly all of its time; null: there is none.
+/// The hot loop inside `outer` that has nearly all of its time; null: there is none.
 const LoopRow* all_inside(const attribution::Analysis& analysis, const LoopRow& outer) {
   constexpr double nearly_all = 0.95;
   const auto inner = std::find_if(analysis.loops.begin(), analysis.loops.end(), [&](const LoopRow& loop) {
-    return loop.parent == outer.id && loop.figures && loop.cpu_s >= nearly_all * outer.cpu_s;
+    return loop.parent == outer.id && loop.figures && loop.share >= hot_loop_share &&
+           loop.cpu_s >= nearly_all * outer.cpu_s;
   });
   return inner != analysis.loops.end() ? &*inner : nullptr;
 }
