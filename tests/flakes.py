@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Repeats the tests of `./dev test` that record a program until each has passed N times in a row: `./dev flakes [N] [REGEX]`.
 
-A busy loop for each processor takes part of the machine meanwhile, as its neighbours do. Every test runs once a round; a
-line a round says how far it is. What has passed is kept in build/flakes/passed.json with the commit that the row began
-at, so that a run which was stopped goes on, on a later commit, too: a row is of a test, and each new commit has to pass
-it as well. A failure ends the row, and its output is in build/flakes/. --again forgets all rows.
+A busy loop for each processor takes part of the machine meanwhile, as its neighbours do. Each test runs once a round, and
+a line is printed after each round. The file build/flakes/passed.json holds, for each test, how often it has passed in a
+row and at which commit the row began. A run that was stopped goes on from there, also at a later commit. A failure ends
+the row of its test, and the output stays in build/flakes/. The option --again forgets all rows.
 """
 
 import argparse

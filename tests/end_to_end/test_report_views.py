@@ -291,7 +291,12 @@ int main() {
         profile = self.record([self.rebuildable(self.BODY)]).profile
         self.assertNotIn("written after", self.text(profile, "--view", "source", "pair.cpp"))
         self.rebuildable("// one more line\n" + self.BODY)
-        # Without a place, `asm` shows the costliest function, which may be the C library's in a run that saw little.
+        # Without a place, `asm` shows the costliest function: the C library's, perhaps, in a run that saw little.
+        whole = run([CROSSTALK, "report", profile, "--view", "asm", "--no-pager"])
+        self.assertNotIn("pair.cpp", whole.stdout)
+        self.assertNotIn("bump", whole.stdout)
+        if whole.status != 0:
+            self.assertIn("has changed since the recording", whole.stderr)
         for view, place in (("asm", "pair.cpp"), ("asm", "bump"), ("source", ""), ("source", "pair.cpp"), ("source", "bump")):
             result = self.refused(profile, "--view", view, *([place] if place else ["--no-pager"]))
             self.assertIn("has changed since the recording", result.stderr)
