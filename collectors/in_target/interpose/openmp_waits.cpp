@@ -65,27 +65,27 @@ CROSSTALK_REAL constinit RealFunction<int(void*)> real_test_nest_lock("omp_test_
 constinit CriticalSection unnamed_section, atomic_section;
 CriticalSection& section_of(void** name) { return critical_section(reinterpret_cast<std::uint64_t>(name)); }
 
-/// `Real` is called with the section's name, if it has one.
+/// `Real` is called with the section's name, if it has one. A thread counts as inside before it asks: the section may
+/// be handed to another one that is then interrupted before it could say so.
 template <class Real, class... Name>
 void enter(CriticalSection& section, Real& real, const void* site, const void* frame, Name... name) {
   if (!measures_waits()) {
     real(name...);
     return;
   }
-  if (!section.taken()) {
-    real(name...);
-  } else {
+  if (section.enter()) {
     const MeasuredWait wait(WaitKind::critical, site, frame);
     real(name...);
+  } else {
+    real(name...);
   }
-  section.enter();
 }
 template <class Real, class... Name>
 void leave(CriticalSection& section, Real& real, Name... name) {
+  real(name...);
   if (measures_waits()) {
     section.leave();
   }
-  real(name...);
 }
 }  // namespace
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts the threads in OpenMP's critical sections. Runtime libraries have no function that tries to enter one, so a
-// thread inside says so, and a thread that finds nobody inside need not look at the clock. A thread that comes between
-// another's entry and its notice of that waits for some nanoseconds that are not measured.
+// Counts the threads that ask for or hold OpenMP's critical sections. Runtime libraries have no function that tries to
+// enter one, so a thread counts itself in before it asks, and out after it has given the section back. A thread that
+// finds nobody counted does not wait, and need not look at the clock.
 #pragma once
 
 #include <atomic>
@@ -11,13 +11,12 @@ namespace crosstalk::in_target {
 
 class CriticalSection {
  public:
-  [[nodiscard]] bool taken() const { return inside_.load(std::memory_order_relaxed) != 0; }
-  /// Returns true if other threads were inside already.
+  /// Returns true if other threads hold the section or ask for it.
   bool enter() { return inside_.fetch_add(1, std::memory_order_relaxed) != 0; }
   void leave() { inside_.fetch_sub(1, std::memory_order_relaxed); }
 
  private:
-  std::atomic<std::uint32_t> inside_{0};  // a number: a leaving thread may count itself out after the next one enters
+  std::atomic<std::uint32_t> inside_{0};  // a number: several may ask at the same time
 };
 
 /// Returns the section by the runtime library's name of it; sections that share an entry are measured more often than
