@@ -62,7 +62,10 @@ void RecordDecoder::handle_announcements() {
       first_program_ = announcement.executable;
     }
     of.pid = announcement.start.pid;
-    of.executed_by = announcement.start.after_fork == 0 ? processes_table_.latest_process(of.pid) : std::nullopt;
+    // An observer counts the time of each program by itself.
+    const bool continues =
+        announcement.start.after_fork == 0 && announcement.start.observation != profile::Observation::outside;
+    of.executed_by = continues ? processes_table_.latest_process(of.pid) : std::nullopt;
     if (of.executed_by) {
       note_executing(*of.executed_by);
     }

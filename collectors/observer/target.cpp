@@ -89,8 +89,12 @@ Result<void> Target::begin() {
   if (Result<void> readable = check_memory(pid(), maps_); !readable) {
     return readable;
   }
+  const std::vector<pid_t> tids = threads_of(pid());
+  if (!identity_.newborn) {
+    older_.insert(tids.begin(), tids.end());
+  }
   Result<void> first;
-  for (const pid_t tid : threads_of(pid())) {
+  for (const pid_t tid : tids) {
     if (Result<void> met = meet(tid); !met && first) {
       first = std::move(met);
     }
@@ -209,7 +213,8 @@ Result<std::unique_ptr<WatchedThread>> Target::make_thread(pid_t tid) {
   thread->period_ns = thread->first_period_ns = period_ns_;
   thread->begin_ns = monotonic_ns();
   thread->switches_before = facts->switches;
-  thread->life_before_ns = facts->cpu_ns;
+  thread->life_before_ns = older_.contains(tid) ? facts->cpu_ns : 0;
+  thread->cpu_ns = thread->cpu_before_ns = facts->cpu_ns - thread->life_before_ns;
   const auto stack =
       std::find_if(maps_.begin(), maps_.end(), [](const Mapping& mapping) { return mapping.path == "[stack]"; });
   if (tid == pid() && stack != maps_.end()) {
@@ -400,6 +405,8 @@ void Target::begin_anew() {
   recorded_.clear();
   touched_.clear();
   maps_ = maps_of(pid());
+  const std::vector<pid_t> tids = threads_of(pid());
+  older_ = {tids.begin(), tids.end()};  // their records under the former program have their time
   meet_all();
   maps_due_ns_ = 0;
   expect_new_maps();

@@ -27,6 +27,7 @@ struct TargetIdentity {
   pid_t pid = 0;
   pid_t parent = 0;          // 0: as /proc has it
   std::uint32_t number = 0;  // of the process in its recording
+  bool newborn = false;      // it began during the recording: its CPU time counts from its first instruction
 };
 
 /// Not thread-safe. Not movable: its threads refer to it.
@@ -137,6 +138,7 @@ class Target {
   bool announced_ = false;  // this program of the process has written its start
   std::uint64_t period_ns_;
   std::uint64_t begun_ = 0;  // threads
+  std::set<pid_t> older_;  // threads whose CPU time so far belongs to no record of this program: others' count in full
   std::uint64_t missed_ = 0;
   std::set<pid_t> refused_;
   std::string refusal_;

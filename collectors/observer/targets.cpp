@@ -34,6 +34,7 @@ Result<void> Targets::begin(const std::vector<pid_t>& pids) {
   }
   for (int look = 0; look < most_looks_for_children && selection_.children && meet_children(); ++look) {
   }
+  recording_ = true;
   return {};
 }
 
@@ -47,7 +48,8 @@ Result<void> Targets::add(pid_t pid, pid_t parent) {
   if (Result<void> owned = check(pid); !owned) {
     return owned;
   }
-  auto target = std::make_unique<Target>(TargetIdentity{pid, parent, begun_++}, arena_, period_ns_, memory_);
+  auto target =
+      std::make_unique<Target>(TargetIdentity{pid, parent, begun_++, recording_}, arena_, period_ns_, memory_);
   Result<void> begun = target->begin();
   if (begun) {
     begun = check(pid);
@@ -61,6 +63,9 @@ Result<void> Targets::add(pid_t pid, pid_t parent) {
 }
 
 void Targets::add_child(pid_t pid, pid_t parent) {
+  if (passed_over_.contains(pid)) {
+    return;
+  }
   const Result<void> added = add(pid, parent);
   if (added) {
     return;

@@ -106,6 +106,7 @@ class Targets {
   const MemoryEvents& memory_;
   Processes processes_;
   std::uint32_t begun_ = 0;  // processes
+  bool recording_ = false;   // begin() is over: processes that are met from now on began during the recording
   std::uint64_t period_ns_;
   Zeroed<watch_policy::Board> shared_board_;  // of lines that processes share
   std::set<pid_t> passed_over_;               // children that could not be watched

@@ -36,7 +36,7 @@ struct WatchedThread {
   std::uint64_t begin_ns = 0;             // CLOCK_MONOTONIC, when it was met
   std::uint64_t random = 1;               // state of its draws
   std::uint64_t cpu_ns = 0;               // under its clocks, at its last sample
-  std::uint64_t cpu_before_ns = 0;        // under its former clocks
+  std::uint64_t cpu_before_ns = 0;        // under its former clocks, and before the first if it began meanwhile
   bool fresh = true;                      // its clock has not ticked yet
   std::uint64_t period_ns = 0;            // of its clock
   std::uint64_t first_period_ns = 0;      // and when it was opened
@@ -49,8 +49,8 @@ struct WatchedThread {
   ClockedShare share;                           // time that its samples stand for
   std::uint64_t turn_ns = 0;                    // time when it begins or ends its rest
   std::uint64_t stack_low = 0, stack_high = 0;  // of the mapping that its stack pointer was in; 0, 0: not known yet
-  std::uint64_t life_before_ns = 0;             // CPU time of its life when it was met
-  std::uint64_t ran_ns = 0;                     // CPU time since then, at the last review
+  std::uint64_t life_before_ns = 0;             // CPU time of its life that is not recorded
+  std::uint64_t ran_ns = 0;                     // CPU time that is, at the last review
   std::uint64_t switches_before = 0;            // context switches when it was met
   std::uint64_t switches_charged = 0;           // since then, at the last review
 

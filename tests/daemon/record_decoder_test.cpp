@@ -323,6 +323,22 @@ TEST_F(Interpreter, WhatAThreadUsedBeforeItExecutedAProgramIsCountedOnce) {
   EXPECT_EQ(sink_.threads[0].switches + sink_.threads[1].switches, 9U);
 }
 
+TEST_F(Interpreter, AnObserverCountsTheTimeOfEachProgramByItself) {
+  decoder_.open_slot(0, 10, 10, 100);
+  pass({{0, thread_start(10, 10, 100)}, {0, process_start(10, 101)}});
+  ProcessStart next;
+  next.pid = 10, next.time_ns = 500, next.observation = profile::Observation::outside;
+  decoder_.open_slot(1, 10, 10, 500);
+  pass({{1, thread_start(10, 10, 499)}, {1, bytes_of(next, RecordType::process_start)}});
+  decoder_.update_totals(0, used(700, 5));
+  decoder_.close_slot(0, 510);
+  decoder_.update_totals(1, used(600, 4));
+  decoder_.close_slot(1, 950);
+  decoder_.flush(960);
+  EXPECT_EQ(sink_.threads[0].cpu_ns, 700U);
+  EXPECT_EQ(sink_.threads[1].cpu_ns, 600U);
+}
+
 TEST_F(Interpreter, ManyGenerationsInOnePassAreTakenInTheirOrder) {
   // fork, exec, exec, fork: all since the last pass, in slots of any order.
   for (const std::uint32_t slot : {0U, 1U, 2U, 3U}) {

@@ -39,6 +39,16 @@ print(json.dumps(used))
 """
 
 
+# Computes, executes itself, computes again, and tells its CPU time before and after.
+TWICE = """
+import os, sys, time
+end = time.thread_time() + 0.5
+while time.thread_time() < end: pass
+if sys.argv[1:]: os.execv(sys.executable, [sys.executable, "-c", sys.argv[1]])
+print(time.process_time())
+"""
+
+
 # Ends its first thread by a system call, which leaves a zombie: the others go on.
 FIRST_THREAD_ENDS = """
 import ctypes, hashlib, os, sys, threading, time
@@ -484,6 +494,16 @@ class Threads(Attachment):
         # The recording may end before it does.
         self.assertGreater(seen[late[1]], brief[0], report["threads"])
         self.assertLess(seen[late[1]], 1.2 * late[0], report["threads"])
+
+    @needs_events
+    def test_the_time_of_a_process_that_begins_later_is_counted_once_and_in_full(self):
+        process = self.start(["/bin/sh", "-c", 'sleep 1.5; "$0" -c "$1" "$1"; :', sys.executable, TWICE])
+        result = self.attach(process.pid, "--children")
+        self.assertEqual(result.status, 0, result.stderr)
+        used_s = float(process.communicate(timeout=60)[0])
+        rows = self.report(result.profile)["threads"]
+        found_s = sum(thread["cpu_s"] or 0 for thread in rows if thread["pid"] != process.pid)
+        self.assertTrue(0.9 * used_s < found_s < 1.1 * used_s, (found_s, used_s, rows))
 
     @needs_events
     def test_threads_without_descriptors_are_named(self):
