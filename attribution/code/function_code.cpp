@@ -133,7 +133,7 @@ void InstructionFigures::charge(std::span<const Contribution> contributions, con
   }
 }
 
-std::vector<InstructionFigures::Function*> InstructionFigures::by_cost() {
+std::vector<InstructionFigures::Function*> InstructionFigures::by_weight() {
   std::vector<Function*> order;
   for (auto& [key, function] : functions_) {
     order.push_back(&function);
@@ -141,9 +141,9 @@ std::vector<InstructionFigures::Function*> InstructionFigures::by_cost() {
   for (auto& [key, function] : without_file_) {
     order.push_back(&function);
   }
-  std::stable_sort(order.begin(), order.end(), [](const Function* a, const Function* b) {
-    return std::pair(a->cost_s, a->ns) > std::pair(b->cost_s, b->ns);
-  });
+  const auto weight = [](const Function* function) { return std::max(function->cost_s * ns_per_s, function->ns); };
+  std::stable_sort(order.begin(), order.end(),
+                   [&](const Function* a, const Function* b) { return weight(a) > weight(b); });
   return order;
 }
 
@@ -232,7 +232,7 @@ Result<std::vector<FunctionCode>> InstructionFigures::list(const CodeWanted& wan
                                                            const Expansion& expansion, double uncovered_s) {
   gather_functions();
   charge(contributions, expansion);
-  const std::vector<Function*> order = by_cost();
+  const std::vector<Function*> order = by_weight();
   std::vector<CodeCandidate> candidates;
   candidates.reserve(order.size());
   for (const Function* function : order) {

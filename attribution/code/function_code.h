@@ -26,8 +26,8 @@ class InstructionFigures {
   /// The sample must have all parts: `from` tells which instruction it belongs to.
   void add(const profile::SampleRow& sample);
 
-  /// The requested functions, the costliest first. `uncovered_s`: CPU time that no sample represents. Fails if no
-  /// function matches, or its code cannot be read.
+  /// The requested functions, those with the most time or cost first. `uncovered_s`: CPU time that no sample
+  /// represents. Fails if no function matches, or its code cannot be read.
   [[nodiscard]] Result<std::vector<FunctionCode>> list(const CodeWanted& wanted,
                                                        std::span<const Contribution> contributions,
                                                        const Expansion& expansion, double uncovered_s);
@@ -48,7 +48,9 @@ class InstructionFigures {
   Function& function_without_file(Moment moment, std::uint64_t address);
   void gather_functions();
   void charge(std::span<const Contribution> contributions, const Expansion& expansion);
-  [[nodiscard]] std::vector<Function*> by_cost();
+  /// By the greater of the time in a function and the cost of communication at its ends: neither much time nor a
+  /// producer of costly lines comes behind a function with a trace of the other.
+  [[nodiscard]] std::vector<Function*> by_weight();
   [[nodiscard]] FunctionCode code_of(const Function& function, const symbolizer::CodeListing& listing,
                                      double whole_ns) const;
   /// The code of the functions with the requested line; removes the others from `chosen`.

@@ -17,7 +17,7 @@ enum class View { summary, matrix, lines, objects, loops, busy, memory, threads,
 struct ReportRequest {
   std::string input = "crosstalk.db";
   bool input_named = false;
-  std::string place;                       // of the code views; empty: the costliest
+  std::string place;                       // of the code views; empty: the one with the most time or cost
   std::optional<View> view;                // absent: the summary as text or CSV, everything as JSON
   std::optional<attribution::GroupBy> by;  // absent: each thread separately
   Format format = Format::text;

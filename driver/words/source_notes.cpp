@@ -2,6 +2,7 @@
 #include "driver/words/source_notes.h"
 
 #include <algorithm>
+#include <map>
 
 #include "attribution/groups.h"
 
@@ -11,23 +12,30 @@ namespace {
 
 using attribution::Analysis;
 
-/// Returns the files with any figures, heaviest first, each once.
+/// Returns the files with any figures, each once, those with the most time or cost of communication first.
 std::vector<std::string> files_of(const Analysis& analysis) {
-  std::vector<std::string> files;
-  const auto add = [&files](const std::string& file) {
-    if (!file.empty() && std::find(files.begin(), files.end(), file) == files.end()) {
-      files.push_back(file);
-    }
+  struct Weight {
+    double self_s = 0, cost_s = 0;
+    [[nodiscard]] double most() const { return std::max(self_s, cost_s); }
   };
+  std::map<std::string, Weight> weights;
   for (const auto& row : analysis.communication.lines) {
-    add(row.file);
+    weights[row.file].cost_s += row.cost_s;
   }
   for (const auto& row : analysis.code_lines) {
-    add(row.file);
+    weights[row.file].self_s += row.self_s;
   }
   for (const auto& row : analysis.loops) {
-    add(row.file);
+    weights.try_emplace(row.file);
   }
+  weights.erase("");
+  std::vector<std::string> files;
+  for (const auto& [file, weight] : weights) {
+    files.push_back(file);
+  }
+  std::stable_sort(files.begin(), files.end(), [&](const std::string& a, const std::string& b) {
+    return weights.at(a).most() > weights.at(b).most();
+  });
   return files;
 }
 

@@ -26,8 +26,8 @@ struct SourceNotes {
   bool written_later = false;               // later than the profile: the text may differ from the compiled one
 };
 
-/// Returns the notes of the file that `wanted` names by its path or the end of its path. Empty: the file of the
-/// costliest line. An error lists the known files.
+/// Returns the notes of the file that `wanted` names by its path or the end of its path. Empty: the file with
+/// the most time or cost. An error lists the known files.
 [[nodiscard]] Result<SourceNotes> source_notes(const attribution::Analysis& analysis, const std::string& wanted);
 
 }  // namespace crosstalk::driver
