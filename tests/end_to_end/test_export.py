@@ -119,7 +119,11 @@ class Computing(Case):
         self.assertEqual(alone.sum("samples", lambda sample: sample.labels["callers"] == "sampled"), copied)
         self.assertEqual(exported.sum("samples", lambda sample: sample.labels["callers"] == "sampled"), copied)
         kernels = [sample for sample in exported.samples if "run_kernels" in " ".join(sample.functions())]
-        self.assertGreater(sum(sample.values["cpu"] for sample in kernels), 0.9 * exported.sum("cpu"))
+        # On a busy machine, a stack is copied rarely: a kernel may have none.
+        with_stack = {sample.functions()[0] for sample in kernels if sample.labels["callers"] == "sampled"}
+        self.assertTrue(with_stack)
+        known = exported.sum("cpu", lambda sample: sample.functions()[0] in with_stack)
+        self.assertGreater(sum(sample.values["cpu"] for sample in kernels), 0.9 * known)
         self.assertEqual(alone.sum("cpu"), exported.sum("cpu"))
 
     def test_the_same_profile_gives_the_same_bytes(self):

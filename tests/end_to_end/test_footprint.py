@@ -45,7 +45,8 @@ class Footprint(harness.Case):
     def test_locked_memory_is_the_programs_own(self):
         for threads in ("0", "8"):
             bare, seen = self.both([workload("footprint"), threads, "lock"])
-            self.assertEqual(seen[2], bare[2])
+            # The variables that name our library may take one more page of the stack.
+            self.assertIn(seen[2] - bare[2], (0, os.sysconf("SC_PAGE_SIZE") // 1024))
             self.assertGreater(self.samples(), 0)
 
     def test_address_space_grows_little(self):

@@ -30,7 +30,7 @@ int main(int c, char **v) {  // SECONDS [delete | NEXT]
   double seconds = atof(v[1]), begin = now();
   puts("runs");
   fflush(stdout);
-  while (now() - begin < seconds) { FIRST(20000); SECOND(10000); }
+  while (now() - begin < seconds) { FIRST(20000); SECOND(5000); }
   return 0;
 }
 """
@@ -119,11 +119,12 @@ class Programs(harness.Case):
 
 @harness.together
 class FilesThatWentAway(Programs):
-    """`one` has most of the time; of the file that takes the place, it is `two` that lies there."""
+    """`one` has four fifths of the time, so that fifty samples tell it from `two`, which lies there in the file that takes
+    the place."""
 
     def check(self, profile):
         shares = self.shares(profile)
-        self.assertGreater(shares["one"], shares["two"])
+        self.assertGreater(shares.get("one", 0), shares.get("two", 0))
 
     @harness.needs_events
     def test_a_program_that_was_replaced_before_it_is_attached_to(self):

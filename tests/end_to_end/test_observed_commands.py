@@ -122,7 +122,7 @@ class Launched(harness.Case):
             first, last = database.execute("SELECT min(time), max(time) FROM sample").fetchone()
         self.assertGreater(self.report(result.profile)["duration_s"], 4.9)
         self.assertGreater((last - first) * 1e-9, 1)
-        self.assertLess((last - first) * 1e-9, 3.1)
+        self.assertLess((last - first) * 1e-9, 4)
 
     @needs_watchpoints
     def test_a_delay_that_is_longer_than_the_command(self):

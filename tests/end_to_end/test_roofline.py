@@ -76,8 +76,12 @@ class Placed(harness.Case):
             self.assertTrue(any(unplaced["why"] for unplaced in report["unplaced"]))
             return
         self.assertAlmostEqual(placed[0]["intensity"]["value"], 2 / 20)
-        self.assertAlmostEqual(placed[0]["orm"]["gathers"]["best"], 2 / 12)
-        self.assertAlmostEqual(placed[0]["orm"]["gathers"]["worst"], 2 / 76)
+        orm = placed[0]["orm"]
+        if orm["unknown"]:  # a calibration that was disturbed has no rate of the memory
+            self.assertRegex(orm["unknown"], r"^\S[^\n]*$")
+            return
+        self.assertAlmostEqual(orm["gathers"]["best"], 2 / 12)
+        self.assertAlmostEqual(orm["gathers"]["worst"], 2 / 76)
 
     def test_threads_of_a_loop_have_points_of_their_own(self):
         profile = self.recorded(harness.workload("busy_loops"), "--seconds", "1", "--only", "far_triad", "--far", "32")

@@ -58,7 +58,7 @@ class Sources(harness.Case):
             self.assertIn(access, (2, 3), "a store")
         self.assertAlmostEqual(sum(row[2] for row in rows) / truth["faults"], 1, delta=0.15)
         self.assertEqual(choice, "counter: chosen")
-        self.assertGreater(clock, 50, "the clock samples, too: it says where the time goes")
+        self.assertGreater(clock, 5, "the clock samples, too: it says where the time goes")
 
     def test_the_report_names_source_and_unit(self):
         result = self.record("-q", "--event", PAGE_FAULTS, "--", sys.executable, "-c", FAULTING)

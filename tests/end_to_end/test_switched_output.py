@@ -131,7 +131,7 @@ class OfACommand(Switching):
                 self.assertLessEqual(ns, duration_ns, kind)
         truth = [thread["regions"]["step"] for thread in result.truth["threads"]]
         self.assertEqual(entries["step"], sum(step["entries"] for step in truth))
-        self.assertAlmostEqual(elapsed["step"], sum(step["elapsed_s"] for step in truth), delta=0.01)
+        self.assertAlmostEqual(elapsed["step"], sum(step["elapsed_s"] for step in truth), delta=0.1)
 
     def test_the_oldest_are_removed(self):
         result, files = self.switched(["--", "sleep", "1"], "--switch-max-files", "2", interval="100ms")

@@ -462,11 +462,17 @@ TEST(VectorUnit, SaysNothingWrongWhereOperandsAreUnknown) {
 }
 
 TEST(VectorUnit, ResultsOfWhatWouldTrapAreUnknown) {
+  constexpr std::size_t wanted = repeats(10'000);
+  constexpr std::size_t enough = 100;  // that trapped
+  constexpr std::size_t most =
+      200'000;  // by then there are as many, also without AVX-512, where fewer instructions trap
   Comparison comparison(3);
-  comparison.run(repeats(10'000), false, true);
+  do {
+    comparison.run(comparison.compared() + wanted, false, true);
+  } while (comparison.trapped() < enough && comparison.compared() < most);
   comparison.expect_right();
-  std::printf("%zu trapped\n", comparison.trapped());
-  EXPECT_GT(comparison.trapped(), 100U);
+  std::printf("%zu of %zu trapped\n", comparison.trapped(), comparison.compared());
+  EXPECT_GE(comparison.trapped(), enough);
 }
 
 }  // namespace
