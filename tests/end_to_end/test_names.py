@@ -253,6 +253,34 @@ class Symbols(Programs):
         self.assertTrue([warning for warning in self.warnings(profile) if ".dwo" in warning and "not here" in warning])
 
 
+NAMESPACES = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <time.h>
+static double now(void) { struct timespec t; clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t); return t.tv_sec + t.tv_nsec * 1e-9; }
+int main(int c, char **v) {
+  for (int i = 0; i < 3; i++) {
+    void *library = dlmopen(LM_ID_NEWLM, v[1], RTLD_NOW);
+    void (*exported)(unsigned long) = (void (*)(unsigned long))dlsym(library, "exported");
+    for (double t = now(); now() - t < 0.2;) exported(20000);
+    if (i == 1) dlclose(library);
+  }
+  return 0;
+}
+"""
+
+
+@harness.together
+class Namespaces(Programs):
+    def test_libraries_in_link_namespaces_of_their_own(self):
+        if tuple(map(int, os.confstr("CS_GNU_LIBC_VERSION").split()[1].split("."))) < (2, 35):
+            self.skipTest("this C library does not list its namespaces: 2.35 does")
+        library = self.build("libplugin.so", LIBRARY, "-shared", "-fPIC")
+        profile = self.record([self.build("host", NAMESPACES, "-ldl"), library]).profile
+        shares = self.shares(profile)
+        self.assertGreater(shares.get("hidden", 0) + shares.get("exported", 0), 0.8, shares)
+
+
 @harness.together
 class MapsOfCompilers(Programs):
     def record_and_delete_map(self, *arguments):

@@ -21,11 +21,13 @@
 #include <atomic>
 #include <cstring>
 #include <string_view>
+#include <utility>
 
 #include "collectors/in_target/contract/core.h"
 #include "collectors/in_target/core/passage.h"
 #include "collectors/in_target/libc/real_functions.h"
 #include "collectors/in_target/objects/block_table.h"
+#include "collectors/in_target/objects/link_namespaces.h"
 #include "collectors/in_target/sys/system_calls.h"
 #include "collectors/in_target/sys/try_lock.h"
 
@@ -142,6 +144,7 @@ std::size_t path_of(const dl_phdr_info& module, const profile::ModuleLoad& load,
 struct Look {
   std::uint64_t now_ns = 0;
   bool first = false;
+  bool others_visited = false;  // modules of other namespaces, in this pass
   bool changed = false;
   bool complete = true;
   bool any_gone = false;
@@ -161,6 +164,11 @@ profile::ModuleLoad identify(const dl_phdr_info& module) {
   return load;
 }
 
+/// Lets a pass visit the modules of other namespaces as well, once.
+int visit_others(const dl_phdr_info& module, ModuleVisitor visitor, Look& look) {
+  return std::exchange(look.others_visited, true) ? 0 : visit_other_namespaces(module, visitor, &look);
+}
+
 /// First pass: marks the known ones that are still there; ends at once when nothing has changed.
 int mark_seen(dl_phdr_info* module, std::size_t /*bytes*/, void* data) {
   auto& look = *static_cast<Look*>(data);
@@ -177,7 +185,7 @@ int mark_seen(dl_phdr_info* module, std::size_t /*bytes*/, void* data) {
   if (known != nullptr) {
     known->seen = true;
   }
-  return 0;
+  return visit_others(*module, mark_seen, look);
 }
 
 /// Before the new ones are reported, which may lie in the same place.
@@ -204,29 +212,34 @@ void report_gone(Look& look) {
   }
 }
 
-/// Second pass.
-int report_new(dl_phdr_info* module, std::size_t /*bytes*/, void* data) {
-  auto& look = *static_cast<Look*>(data);
-  profile::ModuleLoad load = identify(*module);
-  const std::uint64_t identity = identity_of(*module, load);
+/// Reports the module if it is new. False: there is no room for more.
+bool report(const dl_phdr_info& module, Look& look) {
+  profile::ModuleLoad load = identify(module);
+  const std::uint64_t identity = identity_of(module, load);
   if (load.end == 0 || find_known({load.begin, load.end}, identity) != nullptr) {
-    return 0;
+    return true;
   }
   Known* slot = free_slot();
   if (slot == nullptr) {
-    return 1;
+    return false;
   }
   load.time_ns = look.first || look.any_gone ? look.now_ns : book.last_look_ns.load(std::memory_order_relaxed);
-  fill_tls(*module, look.first, load);
-  const std::size_t path_bytes = path_of(*module, load, book.path);
+  fill_tls(module, look.first, load);
+  const std::size_t path_bytes = path_of(module, load, book.path);
   if (!emit(&load, sizeof(load), book.path, path_bytes)) {
     look.complete = false;
-    return 0;
+    return true;
   }
   slot->identity = identity;
   slot->begin.store(load.begin, std::memory_order_relaxed);
   slot->end.store(load.end, std::memory_order_relaxed);
-  return 0;
+  return true;
+}
+
+/// Second pass.
+int report_new(dl_phdr_info* module, std::size_t /*bytes*/, void* data) {
+  auto& look = *static_cast<Look*>(data);
+  return report(*module, look) ? visit_others(*module, report_new, look) : 1;
 }
 
 /// The program's own looks at the modules, by dl_iterate_phdr(). Meanwhile it holds the loader's lock, perhaps waiting
@@ -285,6 +298,7 @@ void on_module_change() {
   iterate_modules(mark_seen, &look);
   if (look.changed) {
     report_gone(look);
+    look.others_visited = false;
     iterate_modules(report_new, &look);
     book.complete = look.complete;
   }
