@@ -2,10 +2,15 @@
 // Reads the modules of a process from their mapped headers: a file that was replaced since, or cannot be seen from
 // here, does not describe the running code.
 #include <elf.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
 
+#include "base/unique_fd.h"
 #include "collectors/build_id.h"
 #include "collectors/observer/target_process.h"
 
@@ -60,6 +65,39 @@ bool has_code(const std::vector<Mapping>& maps, const Mapping& first, const prof
   });
 }
 
+/// Opens the mapped file; an invalid descriptor if its path now leads to another one.
+UniqueFd open_mapped(const Mapping& mapping, const TargetMemory& memory) {
+  const std::string path = "/proc/" + std::to_string(memory.pid()) + "/root" + mapping.path;
+  UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat facts {};
+  const bool same = file.valid() && ::fstat(file.get(), &facts) == 0 && S_ISREG(facts.st_mode) &&
+                    facts.st_ino == mapping.inode &&
+                    (std::uint64_t{major(facts.st_dev)} << 32U | minor(facts.st_dev)) == mapping.device;
+  return same ? std::move(file) : UniqueFd();
+}
+
+/// True if the program has copied the segment's code into memory of its own, at the same place: that gets it huge
+/// pages. Other code may lie there as well, so the first bytes are compared.
+bool is_copied(const Elf64_Phdr& segment, const Mapping& first, std::uint64_t bias, const TargetMemory& memory) {
+  constexpr std::uint64_t most_bytes = 64 << 10U;
+  std::vector<char> there(std::min<std::uint64_t>(segment.p_filesz, most_bytes)), in_file(there.size());
+  const UniqueFd file = open_mapped(first, memory);
+  return file.valid() && !there.empty() && memory.read(bias + segment.p_vaddr, there.data(), there.size()) &&
+         ::pread(file.get(), in_file.data(), in_file.size(), static_cast<off_t>(segment.p_offset)) ==
+             static_cast<ssize_t>(in_file.size()) &&
+         there == in_file;
+}
+
+bool has_copied_code(const std::vector<Mapping>& maps, const Mapping& first, const std::vector<Elf64_Phdr>& segments,
+                     std::uint64_t bias, const TargetMemory& memory) {
+  return std::any_of(segments.begin(), segments.end(), [&](const Elf64_Phdr& segment) {
+    const bool code = segment.p_type == PT_LOAD && (segment.p_flags & PF_X) != 0;
+    const Mapping* const mapping = code ? mapping_at(maps, bias + segment.p_vaddr) : nullptr;
+    return mapping != nullptr && mapping->executable && mapping->inode == 0 && mapping->path.empty() &&
+           is_copied(segment, first, bias, memory);
+  });
+}
+
 }  // namespace
 
 std::vector<TargetModule> modules_of(const std::vector<Mapping>& maps, const TargetMemory& memory) {
@@ -79,7 +117,7 @@ std::vector<TargetModule> modules_of(const std::vector<Mapping>& maps, const Tar
     module.record.bias = first.begin - module.record.begin / file_page_bytes * file_page_bytes;
     module.record.begin += module.record.bias;
     module.record.end += module.record.bias;
-    if (!has_code(maps, first, module.record)) {
+    if (!has_code(maps, first, module.record) && !has_copied_code(maps, first, segments, module.record.bias, memory)) {
       continue;
     }
     take_notes(segments, memory, module.record);

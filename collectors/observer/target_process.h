@@ -24,6 +24,8 @@ class TargetMemory {
   explicit TargetMemory(pid_t pid) : pid_(pid), through_(pid) {}
   /// All of the bytes, or false with `out` in any state.
   bool read(std::uint64_t address, void* out, std::size_t bytes) const;
+  /// The process, or a thread of it that lives.
+  [[nodiscard]] pid_t pid() const { return through_; }
 
  private:
   pid_t pid_;

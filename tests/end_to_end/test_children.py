@@ -101,7 +101,7 @@ else:
         self.assertEqual(recorded.status, 0, recorded.stderr)
         report = self.report(recorded.profile)
         self.assertEqual(len(report["processes"]), 2, report["processes"])
-        self.assertGreater(sum(thread["cpu_s"] or 0 for thread in report["threads"]), 0.3)
+        self.assertGreater(sum(thread["cpu_s"] or 0 for thread in report["threads"]), 0.1)
 
     def test_processes_that_share_memory(self):
         for memory in ("anonymous", "memfd"):

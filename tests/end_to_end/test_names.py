@@ -281,6 +281,47 @@ class Namespaces(Programs):
         self.assertGreater(shares.get("hidden", 0) + shares.get("exported", 0), 0.8, shares)
 
 
+MOVED = """
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+volatile unsigned long sink;
+extern char etext;
+static double now(void) { struct timespec t; clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t); return t.tv_sec + t.tv_nsec * 1e-9; }
+__attribute__((noinline)) void unused(void) { sink = 7; }
+__attribute__((noinline)) void hot(unsigned long n) { for (unsigned long i = 0; i < n; i++) sink += i * i; }
+int main(int c, char **v) {  // [change]
+  char *from = (char *)((unsigned long)main & ~4095ul);
+  size_t bytes = (((unsigned long)&etext + 4095) & ~4095ul) - (unsigned long)from;
+  char *copy = mmap(0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  memcpy(copy, from, bytes);
+  if (c > 1) copy[(char *)unused - from] ^= 1;
+  mprotect(copy, bytes, PROT_READ | PROT_EXEC);
+  mremap(copy, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, from);
+  for (double t = now(); now() - t < 1;) hot(20000);
+  return 0;
+}
+"""
+
+
+@harness.together
+class MovedCode(Programs):
+    """Programs copy their code into memory of their own, at the same place, to have it in huge pages."""
+
+    def test_it_keeps_its_names(self):
+        program = self.build("moved", MOVED)
+        self.assertGreater(self.shares(self.record([program]).profile).get("hot", 0), 0.8)
+
+    @harness.needs_watchpoints
+    def test_it_keeps_its_names_from_outside_as_far_as_it_is_the_files(self):
+        program = self.build("moved", MOVED)
+        self.assertGreater(self.shares(self.record([program], ["--observer"]).profile).get("hot", 0), 0.8)
+        shares = self.shares(self.record([program, "change"], ["--observer"]).profile)
+        self.assertLess(shares.get("hot", 0), 0.5, "the recorder looks at the mappings again after a fifth of a second")
+
+
 @harness.together
 class MapsOfCompilers(Programs):
     def record_and_delete_map(self, *arguments):
