@@ -222,15 +222,16 @@ Probe probe() {
   result.facilities.push_back(clock);
   result.facilities.push_back(timer_facility());
   result.facilities.push_back(filter_facility(filter));
+  return result;
+}
+
+std::vector<Facility> units_here() {
   const MachineDescription machine = describe_machine();
   const bool has_core = std::any_of(machine.units.begin(), machine.units.end(),
                                     [](const PmuUnit& unit) { return is_core_unit(unit.name); });
   // libpfm4's detection costs milliseconds, and finds nothing if there is no unit.
   const auto core_pmus = has_core ? detected_core_pmus() : std::vector<std::string>{};
-  for (Facility& facility : pmu_facilities(machine, core_pmus, try_event)) {
-    result.facilities.push_back(std::move(facility));
-  }
-  return result;
+  return pmu_facilities(machine, core_pmus, try_event);
 }
 
 const Facility* facility_of(const Probe& probe, const std::string& name) {

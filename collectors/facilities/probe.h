@@ -27,6 +27,8 @@ struct Probe {
 };
 
 [[nodiscard]] Probe probe();
+/// Returns what this machine's performance monitoring units give, as tested just now.
+[[nodiscard]] std::vector<Facility> units_here();
 /// Returns the facility; nullptr: the probe did not ask for it.
 [[nodiscard]] const Facility* facility_of(const Probe& probe, const std::string& name);
 /// Updates the rest of the probe from `watch_trial`.

@@ -4,18 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "collectors/pmu/event_self_test.h"
+
 namespace crosstalk::observer {
-
-namespace {
-
-/// Names the holders of the counters, and the ways to free them.
-std::string holders_of_counters(bool watchdog) {
-  return watchdog ? "the kernel's NMI watchdog holds one, and who else measures some; to free the former: sudo sysctl "
-                    "kernel.nmi_watchdog=0"
-                  : "end what else measures (perf, another profiler, the host of a virtual machine)";
-}
-
-}  // namespace
 
 void MeasuredSamples::count(Measured measured) {
   switch (measured) {
@@ -63,16 +54,17 @@ std::vector<profile::MessageRow> remarks_on(const MeasuredSamples& samples) {
     remarks.push_back({"events_never_counted",
                        "a memory event of " + std::to_string(samples.without_counter) +
                            " threads never had a counter of the processor, so that nothing was sampled by it; " +
-                           holders_of_counters(samples.watchdog),
+                           collectors::holders_of_counters(samples.watchdog),
                        samples.without_counter});
   }
   constexpr double noticeable = 0.98;
   if (samples.counting_part < noticeable) {
-    remarks.push_back(
-        {"events_multiplexed",
-         "memory events had a counter for as little as " + std::to_string(std::lround(samples.counting_part * 100)) +
-             " % of the time; what they sampled stands for the rest; " + holders_of_counters(samples.watchdog),
-         1});
+    remarks.push_back({"events_multiplexed",
+                       "memory events had a counter for as little as " +
+                           std::to_string(std::lround(samples.counting_part * 100)) +
+                           " % of the time; what they sampled stands for the rest; " +
+                           collectors::holders_of_counters(samples.watchdog),
+                       1});
   }
   if (samples.lost != 0) {
     remarks.push_back({"measured_samples_lost",

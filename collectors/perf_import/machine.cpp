@@ -1,41 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collectors/perf_import/machine.h"
 
-#include <charconv>
 #include <map>
-#include <string_view>
 #include <vector>
 
+#include "base/cpu_list.h"
 #include "base/shell_quoted.h"
 #include "profile/topology.h"
 
 namespace crosstalk::perf_import {
 namespace {
-
-constexpr std::uint32_t most_cpus = 65536;
-
-/// "0-3,8" -> 0 1 2 3 8; empty for any other text.
-std::vector<std::uint32_t> cpus_in(std::string_view list) {
-  std::vector<std::uint32_t> cpus;
-  while (!list.empty()) {
-    const std::string_view part = list.substr(0, list.find(','));
-    list.remove_prefix(part.size() < list.size() ? part.size() + 1 : list.size());
-    std::uint32_t first = 0;
-    const char* const end = part.data() + part.size();
-    const auto [rest, error] = std::from_chars(part.data(), end, first);
-    std::uint32_t last = first;
-    if (error == std::errc{} && rest != end && *rest == '-') {
-      std::from_chars(rest + 1, end, last);
-    }
-    if (error != std::errc{} || last < first || last >= most_cpus) {
-      return {};
-    }
-    for (std::uint32_t cpu = first; cpu <= last; ++cpu) {
-      cpus.push_back(cpu);
-    }
-  }
-  return cpus;
-}
 
 using Places = std::map<std::uint32_t, profile::CpuPlace>;
 

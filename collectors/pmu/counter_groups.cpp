@@ -356,11 +356,16 @@ Result<CounterPlan> fit_groups(CounterPlan plan, const GroupTrial& trial) {
   CounterPlan fit;
   fit.lacking = std::move(plan.lacking);
   Error refusal;
+  std::vector<std::string> without_cycles;  // units, whose groups are all led by these
   for (std::size_t i = 0; i < plan.groups.size(); ++i) {
     CounterGroup& group = plan.groups[i];
     std::vector<CounterEvent> over;
+    if (std::find(without_cycles.begin(), without_cycles.end(), group.unit) != without_cycles.end()) {
+      continue;
+    }
     if (const auto shrunk = shrink(group, trial, over, fit.lacking); !shrunk) {
       refusal = shrunk.error();
+      without_cycles.push_back(group.unit);
       continue;
     }
     if (!over.empty()) {

@@ -58,7 +58,7 @@ struct CounterWish {
 [[nodiscard]] Result<CounterPlan> counter_groups(const MachineDescription& machine, const EventLibrary& library,
                                                  const CounterWish& wish = {});
 
-/// The result of opening events as a group: errno and index of the first refused one.
+/// The result of opening events as a group, and of testing them: errno and index of the first refused one.
 struct GroupOutcome {
   int error = 0;  ///< 0: all were opened
   std::size_t refused = 0;
@@ -70,7 +70,8 @@ using GroupTrial = std::function<GroupOutcome(std::span<const CounterEvent> grou
 /// others of that kind; an event that it refuses alone is lacking. Errors: no group's cycles can be opened.
 [[nodiscard]] Result<CounterPlan> fit_groups(CounterPlan plan, const GroupTrial& trial);
 
-/// Opens the group for this thread and closes it again.
+/// Opens the group for this thread, tests it (event_self_test.h), and closes it again. ENODATA: the event never counts,
+/// or never samples.
 [[nodiscard]] GroupOutcome try_group(std::span<const CounterEvent> group);
 
 /// True if the kernel's NMI watchdog has a counter of each processor.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tries if the kernel lets this user open an event, here and now.
+// Tries if the kernel lets this user open an event, here and now, and if it then counts and samples.
 #pragma once
 
 #include <string>
@@ -9,9 +9,16 @@
 
 namespace crosstalk::collectors {
 
-/// Opens the event, with its leader, for this thread or for a processor, and closes it again. If the kernel refuses its
-/// precision, tries lower ones, down to 2. An error has cause, value and remedy in one line.
+/// Opens the event, with its leader, for this thread or for a processor, tests it (event_self_test.h), and closes it
+/// again. If the kernel refuses its precision, tries lower ones, down to 2. An error has cause, value and remedy in one
+/// line.
 [[nodiscard]] Result<MemoryEvent> try_event(MemoryEvent event);
+
+/// Returns the event as its self-test opens it: with a short period, and without a least latency, which no load may
+/// reach. Pure.
+[[nodiscard]] MemoryEvent for_self_test(MemoryEvent event);
+/// True if the self-test's work makes what the event counts; else it may rightly stay at 0. Pure.
+[[nodiscard]] bool surely_happens(const MemoryEvent& event);
 
 /// The kernel's settings that refusals depend on.
 struct KernelSettings {

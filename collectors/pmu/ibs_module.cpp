@@ -6,12 +6,14 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
 #include <string>
 
 #include "base/unique_fd.h"
+#include "collectors/pmu/event_self_test.h"
 #include "collectors/probe_system.h"
 #include "kmod/crosstalk_ibs.h"
 
@@ -88,6 +90,33 @@ tl::unexpected<Error> refusal_of(int error) {
   }
 }
 
+/// Of a context that is set up, of the calling thread.
+SelfTestFindings test_context(int fd, std::uint64_t period) {
+  SelfTestFindings findings;
+  findings.period = period;
+  const auto ask = [&](unsigned long request, void* answer, const char* name) {
+    if (::ioctl(fd, request, answer) != 0) {
+      findings.failed = name, findings.error = errno;
+    }
+    return findings.failed == nullptr;
+  };
+  const auto look = [&] {
+    crosstalk_ibs_status status{};
+    if (ask(CROSSTALK_IBS_IOC_STATUS, &status, "CROSSTALK_IBS_IOC_STATUS")) {
+      findings.count = status.counted;
+      findings.samples = status.samples;
+      findings.running_ns = status.running_ns;
+    }
+    return findings.samples != 0 || findings.failed != nullptr;
+  };
+  if (ask(CROSSTALK_IBS_IOC_ENABLE, nullptr, "CROSSTALK_IBS_IOC_ENABLE")) {
+    work_until(look);
+    ask(CROSSTALK_IBS_IOC_DISABLE, nullptr, "CROSSTALK_IBS_IOC_DISABLE");
+    look();
+  }
+  return findings;
+}
+
 }  // namespace
 
 Result<IbsModule> ask_ibs_module() {
@@ -113,10 +142,16 @@ Result<void> try_ibs_module() {
   crosstalk_ibs_setup setup{};
   setup.size = sizeof setup;
   setup.flavour = CROSSTALK_IBS_OP;
-  setup.period = device->info.op_period_max;
+  setup.flags = (device->info.features & CROSSTALK_IBS_HAS_COUNT_OPS) != 0 ? CROSSTALK_IBS_COUNT_OPS : 0;
+  setup.period =
+      std::clamp<std::uint64_t>(longest_tested_period, device->info.op_period_min, device->info.op_period_max);
   setup.records = device->info.records_min;
   if (::ioctl(device->fd.get(), CROSSTALK_IBS_IOC_SETUP, &setup) != 0) {
     return refusal_of(errno);
+  }
+  const SelfTestFindings findings = test_context(device->fd.get(), setup.period);
+  if (judge_self_test(findings) != SelfTestVerdict::samples) {
+    return tl::unexpected<Error>(self_test_refusal(ibs_module_device, findings, false));
   }
   return {};
 }

@@ -20,7 +20,8 @@ struct IbsModule {
 /// (it cannot sample threads of other processes).
 [[nodiscard]] Result<IbsModule> ask_ibs_module();
 
-/// Makes a context of the calling thread and gives it up again. Why that is refused, with the remedy.
+/// Makes a context of the calling thread, tests if it samples (event_self_test.h), and gives it up again. An error says
+/// why that is refused, or why it is not taken, with the remedy.
 [[nodiscard]] Result<void> try_ibs_module();
 
 }  // namespace crosstalk::collectors

@@ -165,6 +165,9 @@ collectors::Facility counters_here() {
 
 int say_what_can_be_done(const DoctorRequest& request) {
   collectors::Probe probe = collectors::probe();
+  for (collectors::Facility& facility : collectors::units_here()) {
+    probe.facilities.push_back(std::move(facility));
+  }
   probe.facilities.push_back(counters_here());
   const Diagnosis diagnosis = diagnose(probe, collector_facility());
   const TextStyle style = style_of_output(ColorChoice::automatic);

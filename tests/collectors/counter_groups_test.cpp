@@ -490,11 +490,14 @@ TEST(FitGroups, an_event_that_is_refused_alone_is_lacking_with_the_reason) {
 TEST(FitGroups, without_cycles_there_is_nothing_and_the_reason_is_told) {
   const auto plan = plan_of("skylake_sp");
   ASSERT_TRUE(plan);
-  const auto fit = fit_groups(*plan, [](std::span<const CounterEvent>) {
+  int trials = 0;
+  const auto fit = fit_groups(*plan, [&trials](std::span<const CounterEvent>) {
+    ++trials;
     return GroupOutcome{EACCES, 0, Error{ErrorCode::permission, "kernel.perf_event_paranoid is 3"}};
   });
   ASSERT_FALSE(fit);
   EXPECT_EQ(fit.error().code, ErrorCode::permission);
+  EXPECT_EQ(trials, 1) << "the unit's other groups have the same leader";
 }
 
 TEST(CounterRows, are_numbered_in_the_order_of_groups) {

@@ -69,7 +69,7 @@ class Refusals(kernel_case.GuestCase, harness.Case):
     def run_in_guest(self, script, unit=""):
         guest = self.guest()
         guest.add_module(MODULE)
-        for program in (harness.CROSSTALK, harness.COLLECTOR, harness.workload("ping_pong")):
+        for program in (harness.CROSSTALK, harness.COLLECTOR, harness.workload("ping_pong"), "/usr/bin/dash"):
             guest.add_program(program)
         guest.add_program(kernel_case.program("perf_samples"), "/usr/bin/perf_samples")
         guest.add("/etc/passwd", b"root:x:0:0::/root:/bin/sh\nother:x:1001:1001::/tmp:/bin/sh\n")
@@ -95,18 +95,37 @@ class Refusals(kernel_case.GuestCase, harness.Case):
         self.assertIn("kernel.perf_event_paranoid", forbidden)
         self.assertEqual(len(forbidden.splitlines()), 1, forbidden)
 
+    # Another user's event that is pinned to the only counter: the kernel takes ours, and they never count.
+    HOLDER = ("perf_samples unit=cpu config=0x01cd config1=3 period=1000000000 precise=3 exclude_kernel=1 each_cpu=1 "
+              "pinned=1 samples=1000000 >/dev/null & holder=$!\n"
+              "until ls -l /proc/$holder/fd | grep -q perf_event; do sleep 0.1; done; sleep 1")
+
+    @kernel_case.guest_kind(kernel_case.INTEL_1)
+    def test_events_without_a_counter_are_not_taken(self):
+        record = f"{harness.CROSSTALK} record --budget 100 -o /tmp/x.db"
+        result = self.run_in_guest(f"""
+            {self.HOLDER}
+            {record} -v -- /usr/bin/sleep 0.1 >$RESULTS/auto 2>&1 || exit 1
+            {record} --source pebs -- /usr/bin/sleep 0.1 >$RESULTS/asked 2>&1 && exit 1
+            kill $holder""", "counters=1")
+        for name in ("auto", "asked"):
+            self.assertRegex(result.files[name].decode(), r"pebs: .*the kernel takes cpu/mem-loads/, but it had no counter in 20 ms of "
+                             r"loads, stores and branches; end what else measures")
+
     @kernel_case.guest_kind(kernel_case.INTEL_1)
     def test_that_events_never_had_a_counter_is_said(self):
-        """Another user's event is pinned to the only counter: the kernel takes theirs, and they never count."""
+        """The only counter is taken once the recording has begun, and before the threads do."""
         record = f"{harness.CROSSTALK} record --budget 100 --source pebs"
-        player = f"{harness.workload('ping_pong')} --seconds 3"
-        result = self.run_in_guest(f"""
-            perf_samples unit=cpu config=0x01cd config1=3 period=1000000000 precise=3 exclude_kernel=1 each_cpu=1 \\
-              pinned=1 samples=1000000 >/dev/null & holder=$!
-            sleep 1
-            {record} -o $RESULTS/inside.db -- {player} >/dev/null || exit 1
-            {record} --observer -o $RESULTS/outside.db -- {player} >/dev/null || exit 1
-            kill $holder""", "counters=1")
+        player = (f"/usr/bin/dash -c 'echo >/tmp/begun; until [ -e /tmp/held ]; do /usr/bin/sleep 0.1; done; "
+                  f"exec {harness.workload('ping_pong')} --seconds 3'")
+        holder = f"""
+            (until [ -e /tmp/begun ]; do sleep 0.1; done
+             {self.HOLDER}; echo $holder >/tmp/holder; echo >/tmp/held) &"""
+        end = """
+            kill $(cat /tmp/holder); rm /tmp/begun /tmp/holder /tmp/held"""
+        result = self.run_in_guest(f"""{holder}
+            {record} -o $RESULTS/inside.db -- {player} >/dev/null || exit 1{end}{holder}
+            {record} --observer -o $RESULTS/outside.db -- {player} >/dev/null || exit 1{end}""", "counters=1")
         for name in ("inside", "outside"):
             with self.subTest(name):
                 profile = self.path(name + ".db")
@@ -116,9 +135,42 @@ class Refusals(kernel_case.GuestCase, harness.Case):
                 said = [warning["message"] for warning in report["warnings"] if warning["code"] == "events_never_counted"]
                 self.assertEqual(len(said), 1, report["warnings"])
                 self.assertIn("end what else measures", said[0])
-                self.assertNotIn("events_multiplexed", {warning["code"] for warning in report["warnings"]})
-                self.assertEqual({event["source"] for event in report["sampling"]["events"] if event["samples"] > 0}, {"clock"})
                 self.assertEqual(report["sampling"]["source_choice"], "pebs: chosen")
+
+    def check_silent(self, source, facility, event):
+        """Events of the unit are taken, and never count (1) or never sample (2): the clock samples, and one line says why.
+        Returns what was said of counters, for each."""
+        counters = []
+        for number, silence in ((1, "counts: 0 in 20 ms of"), (2, "samples: it counted")):
+            result = self.run_in_guest(f"""
+                crosstalk={harness.CROSSTALK}
+                $crosstalk doctor >$RESULTS/doctor
+                $crosstalk record -v -o $RESULTS/auto.db -- {harness.workload('ping_pong')} --seconds 0.2 >$RESULTS/auto 2>&1 || exit 1
+                $crosstalk record --source {source} -o /tmp/x.db -- /usr/bin/sleep 0.1 >$RESULTS/asked 2>&1 && exit 1
+                $crosstalk record --source clock --counters on -o /tmp/x.db -- /usr/bin/sleep 0.1 >$RESULTS/counters 2>&1""",
+                                       f"silent={number}")
+            said = {name: text.decode() for name, text in result.files.items() if name != "auto.db"}
+            why = rf"the kernel takes {event}, but it never {silence} .*; give the virtual machine a whole PMU"
+            with self.subTest(silence):
+                self.assertRegex(" ".join(said["doctor"].split()), f"no {facility} {why}")
+                self.assertRegex(said["auto"], f"{source}: {why}")
+                self.assertRegex(said["asked"], f"--source {source}: not available on this machine: {why}")
+                self.assertEqual(len(said["asked"].splitlines()), 1, said["asked"])
+                profile = self.path(f"{source}_{number}.db")
+                with open(profile, "wb") as file:
+                    file.write(result.files["auto.db"])
+                self.assertEqual(self.report(profile)["sampling"]["source"], "clock")
+            counters.append(said["counters"])
+        return counters
+
+    @kernel_case.guest_kind(kernel_case.INTEL_1)
+    def test_events_that_never_count_or_never_sample_are_not_taken(self):
+        for said in self.check_silent("pebs", "PEBS", "cpu/mem-loads/"):
+            self.assertRegex(said, r"hardware counters are not read: the kernel takes cpu/config=0x3c/.*, but it never ")
+
+    @kernel_case.guest_kind(kernel_case.AMD_1)
+    def test_micro_ops_that_are_never_counted_or_sampled_are_not_taken(self):
+        self.check_silent("ibs", "IBS", "ibs_op//")
 
     @kernel_case.guest_kind(kernel_case.AMD_1)
     def test_where_ibs_is_for_processors_only(self):

@@ -67,6 +67,8 @@ void emulated_count(struct emulated_event *ours)
 	u64 cycles = (now - ours->counted_until) * CYCLES_PER_NS;
 
 	ours->counted_until = now;
+	if (emulated_silent == EMULATED_NEVER_COUNTS)
+		return;
 	ours->parts += cycles * per_1024(ours->event);
 	local64_add(ours->parts >> 10, &ours->event->count);
 	ours->parts &= 1023;

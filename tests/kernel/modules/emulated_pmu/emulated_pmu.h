@@ -71,6 +71,8 @@ DECLARE_PER_CPU(struct emulated_counters, emulated_counters);
 /* unit.c */
 extern unsigned int emulated_rate;	/* units of an event that happen in a microsecond */
 extern int emulated_counter_count;	/* for any event, at most EMULATED_GENERAL */
+enum { EMULATED_NEVER_COUNTS = 1, EMULATED_NEVER_SAMPLES = 2 };
+extern unsigned int emulated_silent;	/* 0: it works; as hypervisors' units may not */
 int emulated_check_event(struct perf_event *event, struct emulated_event *ours);
 
 /* events.c */

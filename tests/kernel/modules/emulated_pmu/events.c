@@ -57,6 +57,11 @@ static enum hrtimer_restart on_timer(struct hrtimer *timer)
 	if (event->state != PERF_EVENT_STATE_ACTIVE || event->hw.state & PERF_HES_STOPPED)
 		return HRTIMER_NORESTART;
 	periods = hrtimer_forward_now(timer, interval_of(event));
+	if (emulated_silent) {
+		if (emulated_silent == EMULATED_NEVER_SAMPLES && ours->kind != EMULATED_COUNT)
+			count_periods(event, periods);
+		return HRTIMER_RESTART;
+	}
 	if (ours->kind == EMULATED_COUNT) {
 		throttled = regs && user_mode(regs) && emulated_emit_reading(ours, regs);
 	} else if (regs && user_mode(regs) && !event->attr.exclude_user) {

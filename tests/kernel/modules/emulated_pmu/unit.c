@@ -14,6 +14,10 @@ unsigned int emulated_rate;
 module_param_named(rate, emulated_rate, uint, 0444);
 MODULE_PARM_DESC(rate, "micro-ops (ibs_op), loads or stores (cpu) that happen in a microsecond");
 
+unsigned int emulated_silent;
+module_param_named(silent, emulated_silent, uint, 0444);
+MODULE_PARM_DESC(silent, "events are taken, and 1: never count, 2: count and never sample");
+
 static bool per_thread;
 module_param(per_thread, bool, 0444);
 MODULE_PARM_DESC(per_thread, "ibs_op takes events of a thread, as from Linux 6.2 on");
