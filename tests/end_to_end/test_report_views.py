@@ -210,7 +210,7 @@ int main() {
         compiled = run(["g++", "-O1", "-pthread", "-o", program, source])
         self.assertEqual(compiled.status, 0, compiled.stderr)
         report = json.loads(self.text(self.record([program], ["--period", "1ms"]).profile, "--format", "json"))
-        self.assertGreater(report["sampling"]["samples"], 100)
+        self.assertGreater(report["sampling"]["samples"], 20)
         self.assertNotIn("unwatchable_lines", {warning["code"] for warning in report["warnings"]})
 
 
