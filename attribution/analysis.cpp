@@ -41,6 +41,7 @@
 #include "attribution/start_routines.h"
 #include "attribution/timeline/probe_effect.h"
 #include "attribution/timeline/probe_timeline.h"
+#include "attribution/undetected_cost.h"
 #include "base/concurrently.h"
 #include "base/units.h"
 
@@ -458,6 +459,7 @@ Analysis Course::finish() {
   fill_times(profile_, analysis_);
   fill_waits_and_regions();
   charge_stand_ins(time_.collector_s, analysis_.cpu_s, analysis_.sampling);
+  analysis_.communication.undetected = undetected_cost(analysis_, samples_->reachable, uncovered());
   fill_warnings();
   analysis_.findings = findings_of(analysis_);
   return std::move(analysis_);

@@ -25,8 +25,8 @@ constexpr double least_share = 0.005;        // of all CPU time, for an object t
 constexpr std::uint64_t few_detections = 5;  // a hint, no headline
 constexpr std::uint64_t few_to_tell = 100;   // samples
 constexpr std::uint64_t few_watches = 20;
-constexpr double much_unseen = 0.05;   // of all CPU time
-constexpr double leading_share = 0.2;  // of all CPU time, for an object to be told before where the time goes
+constexpr double much_undetected = 0.05;  // of all CPU time
+constexpr double leading_share = 0.2;     // of all CPU time, for an object to be told before where the time goes
 constexpr double line_bytes = 64;
 
 const char* kind_name(ObjectKind kind) {
@@ -281,18 +281,12 @@ std::string nothing_seen(const Analysis& analysis) {
       (probed ? count_of(s.armed, "probed line", "probed lines") : count_of(s.armed, "watched line", "watched lines")) +
       ".";
   if (analysis.sight.sees == WatchSight::Sees::part) {
-    return text;  // no limit can be given
+    return text;  // observing for longer would lower no limit
   }
-  if (const auto& unseen = analysis.communication.unseen; unseen && analysis.cpu_s > 0) {
-    const double share = (unseen->cost.true_s + unseen->cost.false_s) / analysis.cpu_s;
-    if (share > much_unseen) {
-      text += " That is too little to rule it out: it may still take up to " + percent(share) +
-              " of the CPU time. To lower this limit, " + to_see_more(analysis) + ".";
-    }
-  } else if (s.samples < few_to_tell || s.armed < few_watches) {
-    text += " That is too little to rule it out: " + to_see_more(analysis) + ".";
-  }
-  return text;
+  const auto& at_most_s = analysis.communication.undetected.at_most_s;
+  const bool little = at_most_s && analysis.cpu_s > 0 ? *at_most_s > much_undetected * analysis.cpu_s
+                                                      : s.samples < few_to_tell || s.armed < few_watches;
+  return text + (little ? " That is too little to rule it out: " + to_see_more(analysis) + "." : "");
 }
 
 /// Describes a use known from samples alone, if nothing could be watched.

@@ -250,17 +250,30 @@ void keep_greatest(std::optional<Unseen>& limits, const std::optional<Unseen>& m
   }
 }
 
+/// The words are those of the interval with the greatest limit, or of one without a limit: then the sum has none.
+void add(Undetected& sum, const Undetected& more, double& greatest_s) {
+  const auto both = sum.at_most_s && more.at_most_s ? std::optional(*sum.at_most_s + *more.at_most_s) : std::nullopt;
+  if (sum.at_most_s && (!more.at_most_s || *more.at_most_s >= greatest_s)) {
+    sum = more;
+    greatest_s = more.at_most_s.value_or(0);
+  }
+  sum.at_most_s = both;
+}
+
 Communication communication_of(std::span<const Analysis* const> intervals, std::size_t most) {
   Communication sum;
+  double greatest_s = intervals.front()->communication.undetected.at_most_s.value_or(0);
   for (const Analysis* interval : intervals) {
     const Communication& one = interval->communication;
     add(sum.cells, one.cells);
     if (interval == intervals.front()) {
       sum.true_sharing = one.true_sharing;
       sum.false_sharing = one.false_sharing;
+      sum.undetected = one.undetected;
     } else {
       add(sum.true_sharing, one.true_sharing);
       add(sum.false_sharing, one.false_sharing);
+      add(sum.undetected, one.undetected, greatest_s);
     }
     keep_greatest(sum.unseen, one.unseen);
   }

@@ -18,7 +18,9 @@ namespace crosstalk::attribution {
 /// - Shares are weighted by the intervals' CPU time, or by their samples if that is not known.
 /// - Words (kinds of sharing, fields, classes of loops) are those of the interval in which the row cost most; the
 ///   recording's own facts are the last interval's. Findings are made anew from the sum.
-/// - What communication goes unseen at most is the greatest of the intervals' limits, since none saw any of it.
+/// - What communication goes unseen at most is the greatest of the intervals' limits, since none saw any of it. The
+/// limits of
+///   undetected cost are added.
 /// Invalidations, processors' matrices, regions, places of waits, rates and hardware samples are left out.
 [[nodiscard]] Analysis sum_of_intervals(std::span<const Analysis* const> intervals, std::size_t max_rows = 100);
 

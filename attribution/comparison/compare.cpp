@@ -229,6 +229,8 @@ Comparison compare(const Analysis& before, const Analysis& after, const Options&
   result.warnings = differences(before, after);
   result.blind_before = blindness(before, "before");
   result.blind_after = blindness(after, "after");
+  result.undetected_before = before.communication.undetected;
+  result.undetected_after = after.communication.undetected;
   for (const std::string& blind : {result.blind_before, result.blind_after}) {
     if (!blind.empty()) {
       result.warnings.push_back({"watchpoints_blind", blind});

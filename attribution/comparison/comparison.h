@@ -93,6 +93,7 @@ struct Comparison {
   std::vector<Warning> warnings;
   // The reason why watchpoints could not show all communication, in words that name the profile; empty: they could.
   std::string blind_before, blind_after;
+  Undetected undetected_before, undetected_after;
   std::vector<Statement> statements;  // the first says whether it helped; never empty
   bool in_common = true;              // anything is in both profiles
 };

@@ -41,12 +41,12 @@ struct Condition {
 [[nodiscard]] Result<void> check_name(const Condition& condition, const Comparison& comparison);
 
 /// The result of a condition. It holds if it holds for sure: ">" uses the lower end of the 95 % interval, "<" the upper
-/// one.
+/// one. It is undecided if communication that nobody detected could change that.
 struct Judgement {
   bool holds = false;
   bool judged = false;  // the figure is known well enough to say
   std::string of;       // the row of which it holds, of "any"; else empty
-  std::string blind;    // why nobody could see what would decide it; empty: that is not why it is not judged
+  std::string blind;    // undecided: why what was not detected could decide it; empty: that is not why it is not judged
   Figure figure;        // in the unit of the threshold
 };
 [[nodiscard]] Judgement judge(const Condition& condition, const Comparison& comparison);

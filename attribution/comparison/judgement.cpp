@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "attribution/comparison/condition.h"
+#include "attribution/model/sentences.h"
 #include "attribution/program/program_view.h"
 
 namespace crosstalk::attribution::comparison {
@@ -97,16 +98,26 @@ bool selects(const Condition& condition, const Row& row) {
 
 void add(std::optional<Figure>& sum, const Figure& figure) { sum = sum ? sum_of(*sum, figure) : figure; }
 
-/// The sum of the selected rows. Nothing: there is none.
-std::optional<Pair> selected(const Condition& condition, const std::vector<Row>& rows) {
+/// A judgement, and what watches saw of the rows that decided it.
+struct Judged {
+  Judgement judgement;
+  bool found = true;  // such a row is in one of the profiles
+  std::uint64_t seen_before = 0, seen_after = 0;
+};
+
+/// Judges the sum of the selected rows.
+Judged judge_selected(const Condition& condition, const std::vector<Row>& rows, const Comparison& c) {
   std::optional<Figure> before;
   std::optional<Figure> after;
   const Row* any = nullptr;
+  Judged result;
   for (const Row& row : rows) {
     if (!selects(condition, row)) {
       continue;
     }
     any = &row;
+    result.seen_before += row.before.seen;
+    result.seen_after += row.after.seen;
     const Pair pair = of_row(row, condition.metric);
     // The limit of unseen communication applies to a missing row, once for all rows.
     if (row.matched != Matched::appeared) {
@@ -117,10 +128,12 @@ std::optional<Pair> selected(const Condition& condition, const std::vector<Row>&
     }
   }
   if (any == nullptr) {
-    return std::nullopt;
+    result.found = false;
+    return result;
   }
   const Pair unseen = of_row(*any, condition.metric);
-  return Pair{before.value_or(unseen.before), after.value_or(unseen.after)};
+  result.judgement = judge_pair(condition, {before.value_or(unseen.before), after.value_or(unseen.after)}, c);
+  return result;
 }
 
 std::string row_name(Selection selection, const Row& row) {
@@ -132,16 +145,16 @@ std::string row_name(Selection selection, const Row& row) {
          source_name(s.consumer_at.file, s.consumer_at.line);
 }
 
-Judgement judge_any(const Condition& condition, const std::vector<Row>& rows, const Comparison& c) {
-  Judgement result;
-  result.judged = c.total.verdict != Verdict::unknown;
+Judged judge_any(const Condition& condition, const std::vector<Row>& rows, const Comparison& c) {
+  Judged result;
+  result.judgement.judged = c.total.verdict != Verdict::unknown;
   for (const Row& row : rows) {
     Judgement judgement = judge_pair(condition, of_row(row, condition.metric), c);
     if (judgement.holds) {
       judgement.of = row_name(condition.selection, row);
-      return judgement;
+      return {judgement, true, row.before.seen, row.after.seen};
     }
-    result.judged = result.judged && judgement.judged;
+    result.judgement.judged = result.judgement.judged && judgement.judged;
   }
   return result;
 }
@@ -195,41 +208,111 @@ std::string listed(const std::vector<std::string>& names) {
   return shown.empty() ? "there is none" : "there are: " + text + (shown.size() > most ? ", ..." : "");
 }
 
+Judgement undecided(Judgement judgement, std::string why) {
+  judgement.judged = judgement.holds = false;
+  judgement.of.clear();
+  judgement.blind = std::move(why);
+  return judgement;
+}
+
 /// Withdraws judgements that blind watchpoints could change. Known costs exist, but there may be more, now or before.
 Judgement within_sight(const Condition& condition, Judgement judgement, const Comparison& comparison) {
   const bool certain = judgement.holds && is_greater(condition.comparator) && !condition.of_change;
   const std::string& why =
       condition.of_change && !comparison.blind_before.empty() ? comparison.blind_before : comparison.blind_after;
-  if (why.empty() || condition.metric == Metric::cpu_s || certain) {
-    return judgement;
+  return why.empty() || certain ? judgement : undecided(std::move(judgement), why);
+}
+
+/// One of the two profiles.
+struct Side {
+  const char* name;
+  const Undetected& undetected;
+  const std::string& blind;
+  double cpu_s;
+  double sign;         // of its cost in a change
+  std::uint64_t seen;  // of the rows that decide
+};
+
+/// The most that went undetected, in the unit of the threshold.
+std::optional<double> hidden(const Condition& condition, const Side& side) {
+  const auto& at_most_s = side.undetected.at_most_s;
+  return !at_most_s || !condition.is_part ? at_most_s
+         : side.cpu_s > 0                 ? std::optional(*at_most_s / side.cpu_s)
+                                          : std::nullopt;
+}
+
+/// True if the judgement would be another one with all that may be hidden in the profile. What watches saw of a row has
+/// its interval; they hide other rows only.
+bool decides(const Condition& condition, const Judgement& judgement, const Side& side) {
+  if (judgement.judged && side.seen > 0 && side.blind.empty()) {
+    return false;
   }
-  judgement.judged = judgement.holds = false;
-  judgement.of.clear();
-  judgement.blind = why;
+  const std::optional<double> more = hidden(condition, side);
+  if (!more) {
+    return true;
+  }
+  const Figure& figure = judgement.figure;
+  if (!judgement.judged) {
+    return *more > condition.threshold;
+  }
+  const auto& ci95 = figure.ci95;
+  const double surely = !ci95 ? 0 : is_greater(condition.comparator) ? ci95->low : ci95->high;
+  const double likely = figure.value ? *figure.value : ci95 ? (ci95->low + ci95->high) / 2 : 0;
+  const double with_all = (judgement.holds ? surely : likely) + side.sign * *more;
+  return compares(condition.comparator, with_all, condition.threshold) != judgement.holds;
+}
+
+std::string why_undecided(const Side& side) {
+  if (!side.blind.empty()) {
+    return side.blind;
+  }
+  const Undetected& undetected = side.undetected;
+  const std::string why = undetected.why.empty() ? "" : ": " + undetected.why;
+  const std::string whose = std::string("undetected communication of the recording ") + side.name;
+  if (!undetected.at_most_s) {
+    return whose + " has no limit" + why;
+  }
+  const std::string share =
+      side.cpu_s > 0 ? " (" + percent(*undetected.at_most_s / side.cpu_s) + " of its CPU time)" : "";
+  return whose + " costs up to " + seconds_in_words(*undetected.at_most_s) + share + why;
+}
+
+/// Withdraws judgements that undetected cost could change. It adds to the figure of the profile after, and takes away
+/// from a change if it is of the profile before.
+Judgement within_limit(const Condition& condition, const Judged& judged, const Comparison& c) {
+  const Judgement& judgement = judged.judgement;
+  const Side after{"after", c.undetected_after, c.blind_after, c.after_cpu_s, 1, judged.seen_after};
+  const Side before{"before", c.undetected_before, c.blind_before, c.before_cpu_s, -1, judged.seen_before};
+  const bool more_matters = is_greater(condition.comparator) != judgement.holds;
+  if ((more_matters || !judgement.judged) && decides(condition, judgement, after)) {
+    return undecided(judgement, why_undecided(after));
+  }
+  if (condition.of_change && (!more_matters || !judgement.judged) && decides(condition, judgement, before)) {
+    return undecided(judgement, why_undecided(before));
+  }
   return judgement;
 }
 
-Judgement judge_as_seen(const Condition& condition, const Comparison& comparison) {
+Judged judge_as_detected(const Condition& condition, const Comparison& comparison) {
   switch (condition.selection) {
     case Selection::any_object:
       return judge_any(condition, comparison.objects, comparison);
     case Selection::any_line:
       return judge_any(condition, comparison.lines, comparison);
     case Selection::object:
-    case Selection::line: {
-      const auto pair =
-          selected(condition, condition.selection == Selection::object ? comparison.objects : comparison.lines);
-      return pair ? judge_pair(condition, *pair, comparison) : Judgement{};
-    }
+      return judge_selected(condition, comparison.objects, comparison);
+    case Selection::line:
+      return judge_selected(condition, comparison.lines, comparison);
     case Selection::time:
-      return judge_time(condition, comparison);
+      return {judge_time(condition, comparison)};
     case Selection::any_time:
-      return judge_any_time(condition, comparison);
+      return {judge_any_time(condition, comparison)};
     case Selection::everything:
       break;
   }
   const bool cpu = condition.metric == Metric::cpu_s;
-  return judge_pair(condition, cpu ? of_cpu_time(comparison) : of_row(comparison.total, condition.metric), comparison);
+  return {
+      judge_pair(condition, cpu ? of_cpu_time(comparison) : of_row(comparison.total, condition.metric), comparison)};
 }
 
 }  // namespace
@@ -264,7 +347,17 @@ Result<void> check_name(const Condition& condition, const Comparison& comparison
 }
 
 Judgement judge(const Condition& condition, const Comparison& comparison) {
-  return within_sight(condition, judge_as_seen(condition, comparison), comparison);
+  const Judged judged = judge_as_detected(condition, comparison);
+  if (condition.metric == Metric::cpu_s) {
+    return judged.judgement;
+  }
+  // The limit is one of cost. It says nothing of counts, or of a name that nobody has.
+  const bool has_limit = condition.metric != Metric::count && judged.found;
+  if (has_limit && judged.judgement.judged) {
+    return within_limit(condition, judged, comparison);
+  }
+  const Judgement in_sight = within_sight(condition, judged.judgement, comparison);
+  return has_limit && in_sight.blind.empty() ? within_limit(condition, judged, comparison) : in_sight;
 }
 
 bool matches(std::string_view pattern, std::string_view name) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "attribution/model/memory_model.h"
+#include "attribution/model/undetected.h"
 #include "base/ids.h"
 #include "models/cycle_accounting.h"
 #include "profile/reader.h"
@@ -372,6 +373,7 @@ struct Communication {
   Matrix cells, cores, invalidations;
   Amount true_sharing, false_sharing;  // of all pairs
   std::optional<Unseen> unseen;        // absent: the estimator cannot tell
+  Undetected undetected;               // of all threads, whatever the evidence
   std::vector<LineRow> lines;          // most cost first
   std::vector<LinePair> line_pairs;    // most cost first
   std::vector<ObjectRow> objects;      // most cost first

@@ -43,6 +43,7 @@ SampleReaders::SampleReaders(const profile::ProfileReader& profile, const Progra
       consumers(timelines),
       stores(timelines, profile.threads()),
       digest(profile.threads(), spaces, lines, strata),
+      reachable(profile.threads(), !profile.shared_mappings().empty()),
       instructions(view),
       code(view),
       probed(profile.watches(), profile.threads(), code),
@@ -59,6 +60,7 @@ void SampleReaders::add(const profile::SampleRow& sample, bool by_instruction, S
   }
   digest.add(sample);
   processors.add(sample);
+  reachable.add(sample);
   progress->add(sample);
   called->add(sample, stacks);
   positions->add(sample);

@@ -19,6 +19,7 @@
 #include "attribution/samples/strata.h"
 #include "attribution/stacks/sampled_stacks.h"
 #include "attribution/stages/processor_times.h"
+#include "attribution/stages/reachable_time.h"
 #include "attribution/stages/watch_sight.h"
 #include "attribution/timeline/address_space.h"
 #include "attribution/timeline/ownership_timeline.h"
@@ -49,6 +50,7 @@ struct SampleReaders {
   LineStores stores;
   SampleDigest digest;
   ProcessorTimes processors;
+  ReachableTime reachable;
   InstructionFigures instructions;
   CodeAtSamples code;
   ProbedLines probed;

@@ -161,10 +161,17 @@ Json warnings(const Comparison& c) {
   return list;
 }
 
+const char* verdict_of(const attribution::comparison::Judgement& judgement) {
+  return judgement.judged          ? judgement.holds ? "holds" : "does_not_hold"
+         : judgement.blind.empty() ? "not_judged"
+                                   : "undecided";
+}
+
 Json conditions(const DiffReport& report) {
   Json list = Json::array();
   for (const JudgedCondition& judged : report.conditions) {
     Json json = {{"condition", judged.condition.text},
+                 {"verdict", verdict_of(judged.judgement)},
                  {"holds", judged.judgement.judged ? Json(judged.judgement.holds) : Json(nullptr)},
                  {"undecided_because", known_text(judged.judgement.blind)},
                  {"of", known_text(judged.judgement.of)},

@@ -267,8 +267,8 @@ std::string condition_in_words(const JudgedCondition& judged) {
                                                   : number(figure.ci95->low) + " to " + number(figure.ci95->high);
   }
   if (!judged.judgement.judged) {
-    return "not judged: " + condition.text + " (" +
-           (judged.judgement.blind.empty() ? "not known" : judged.judgement.blind) + ")";
+    return judged.judgement.blind.empty() ? "not judged: " + condition.text + " (not known)"
+                                          : "undecided: " + condition.text + " (" + judged.judgement.blind + ")";
   }
   return std::string(judged.judgement.holds ? "holds: " : "does not hold: ") + condition.text +
          (value.empty() ? "" : " (it is " + value + ")") +

@@ -8,6 +8,7 @@
 #include "driver/json/loop_figures.h"
 #include "driver/json/loops.h"
 #include "driver/json/memory.h"
+#include "driver/json/undetected.h"
 #include "driver/json/values.h"
 #include "driver/words/names.h"
 #include "models/machine_json.h"
@@ -243,21 +244,6 @@ Json sampling(const attribution::SamplingSummary& summary, const std::string& sh
             {"memory_bytes", spent(summary.memory_bytes)}}}};
 }
 
-Json unseen(const std::optional<attribution::Unseen>& found) {
-  if (!found) {
-    return nullptr;
-  }
-  Json consumers = Json::array();
-  for (const attribution::UnseenOfConsumer& row : found->consumers) {
-    consumers.push_back({{"consumer", row.consumer},
-                         {"true_limit_s", number(row.cost.true_s)},
-                         {"false_limit_s", number(row.cost.false_s)}});
-  }
-  return {{"true_limit_s", number(found->cost.true_s)},
-          {"false_limit_s", number(found->cost.false_s)},
-          {"consumers", consumers}};
-}
-
 Json sampled_uses(const std::vector<attribution::SampledUse>& uses) {
   Json list = Json::array();
   for (const attribution::SampledUse& use : uses) {
@@ -272,6 +258,7 @@ Json communication(const attribution::Communication& found) {
           {"totals", {{"true_sharing", amount(found.true_sharing)}, {"false_sharing", amount(found.false_sharing)}}},
           {"cores", cells(found.cores)},
           {"unseen", unseen(found.unseen)},
+          {"undetected", undetected(found.undetected)},
           {"sampled_uses", sampled_uses(found.sampled_uses)},
           {"invalidations", cells(found.invalidations)}};
 }

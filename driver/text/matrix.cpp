@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "attribution/undetected_cost.h"
 #include "driver/text/report.h"
 
 namespace crosstalk::driver {
@@ -189,15 +190,24 @@ Label group_labels(const attribution::Grouping& groups) {
   };
 }
 
-/// Draws the upper limits of communication that no watch saw.
-void draw_unseen(Canvas& canvas, const attribution::Communication& found) {
-  if (found.unseen) {
-    const attribution::UnseenCost& cost = found.unseen->cost;
-    canvas.paragraph(
-        "  ", fmt::format("Communication that no watch saw costs all threads together less than {} of true and {} of "
-                          "false sharing (97.5 % limits).",
-                          seconds_text(cost.true_s), seconds_text(cost.false_s)));
+void draw_undetected(Canvas& canvas, const Analysis& analysis) {
+  if (const std::string limit = attribution::undetected_in_words(analysis); !limit.empty()) {
+    canvas.paragraph("  ", limit);
   }
+}
+
+/// True if it is certain, without any evidence: no two threads ran at a time.
+bool is_impossible(const Analysis& analysis) { return analysis.communication.undetected.at_most_s == 0.0; }
+
+std::string nothing_seen_text(const Analysis& analysis) {
+  if (analysis.sight.sees == attribution::WatchSight::Sees::nothing) {
+    return "Not known: crosstalk could not watch memory here, so communication could not be seen.";
+  }
+  const char* const looked = profile::are_lines_probed(analysis.session) ? "probed" : "watched";
+  return analysis.sampling.armed == 0
+             ? fmt::format("Not known: no line was {}, so communication could not be seen.", looked)
+             : fmt::format("No communication was seen on {} {} line{}.", analysis.sampling.armed, looked,
+                           analysis.sampling.armed == 1 ? "" : "s");
 }
 
 void draw_nothing_seen(Canvas& canvas, const Analysis& analysis) {
@@ -205,16 +215,10 @@ void draw_nothing_seen(Canvas& canvas, const Analysis& analysis) {
     canvas.paragraph("  ", "No pair fits the filter.");
     return;
   }
-  if (analysis.sight.sees == attribution::WatchSight::Sees::nothing) {
-    canvas.paragraph("  ", "Not known: crosstalk could not watch memory here, so communication could not be seen.");
-    return;
+  if (!is_impossible(analysis)) {
+    canvas.paragraph("  ", nothing_seen_text(analysis));
   }
-  const char* const looked = profile::are_lines_probed(analysis.session) ? "probed" : "watched";
-  canvas.paragraph("  ", analysis.sampling.armed == 0
-                             ? fmt::format("Not known: no line was {}, so communication could not be seen.", looked)
-                             : fmt::format("No communication was seen on {} {} line{}.", analysis.sampling.armed,
-                                           looked, analysis.sampling.armed == 1 ? "" : "s"));
-  draw_unseen(canvas, analysis.communication);
+  draw_undetected(canvas, analysis);
 }
 
 const char* heading_of(attribution::GroupBy by) {
@@ -252,7 +256,7 @@ void draw_matrix(Canvas& canvas, const Analysis& analysis) {
     canvas.paragraph("  ", silent == 1 ? "One further thread was not seen to communicate."
                                        : fmt::format("{} further threads were not seen to communicate.", silent));
   }
-  draw_unseen(canvas, analysis.communication);
+  draw_undetected(canvas, analysis);
 }
 
 void draw_matrix(Canvas& canvas, const Analysis& analysis, const attribution::Grouping& groups) {
@@ -276,7 +280,7 @@ void draw_matrix(Canvas& canvas, const Analysis& analysis, const attribution::Gr
                                                                             : ""));
   }
   draw_note(canvas, groups);
-  draw_unseen(canvas, analysis.communication);
+  draw_undetected(canvas, analysis);
 }
 
 void draw_invalidations(Canvas& canvas, const Analysis& analysis, const attribution::Grouping* groups) {

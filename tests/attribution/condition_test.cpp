@@ -21,6 +21,7 @@ Row row(const std::string& name, std::uint32_t line, Figure before, Figure after
 /// counters: 1 s -> 2 s (known to 0.5 s), queue: 0.1 s -> 0.1 s; CPU time 10 s -> 20 s.
 Comparison made() {
   Comparison c;
+  c.undetected_before.at_most_s = c.undetected_after.at_most_s = 0;
   c.before_cpu_s = 10;
   c.after_cpu_s = 20;
   c.objects = {row("counters", 14, {1.0, Interval{0.9, 1.1}}, {2.0, Interval{1.5, 2.5}}),
@@ -163,6 +164,71 @@ TEST(Condition, IsNotJudgedByWhatIsNotKnown) {
     EXPECT_FALSE(judgement.judged) << text;
     EXPECT_FALSE(judgement.holds) << text;
   }
+}
+
+Undetected at_most(std::optional<double> seconds) {
+  Undetected undetected;
+  undetected.at_most_s = seconds;
+  undetected.why = "the cause";
+  return undetected;
+}
+
+Judgement judged(const std::string& text, const Undetected& before, const Undetected& after) {
+  Comparison c = made();
+  c.undetected_before = before;
+  c.undetected_after = after;
+  return judge(*parse_condition(text), c);
+}
+
+TEST(UndetectedGate, DoesNotPassWhereTheLimitIsAboveItsThreshold) {
+  for (const char* const gate : {"cost_s > 3", "cost_s > 15 %", "change(cost_s) > 1.5", "cost_s of any object > 3"}) {
+    EXPECT_TRUE(judged(gate, at_most(0), at_most(0)).judged) << gate;
+    const Judgement judgement = judged(gate, at_most(0), at_most(5));
+    EXPECT_FALSE(judgement.judged || judgement.holds) << gate;
+  }
+  EXPECT_EQ(judged("cost_s > 3", at_most(0), at_most(1.5)).blind,
+            "undetected communication of the recording after costs up to 1.5 s (8 % of its CPU time): the cause");
+  EXPECT_EQ(judged("cost_s > 3", at_most(0), at_most(0.5)).blind, "") << "with all of it, it is 2.5";
+  EXPECT_TRUE(judged("cost_s > 3", at_most(0), at_most(0.5)).judged);
+  EXPECT_EQ(judged("cost_s > 3", at_most(0), at_most({})).blind,
+            "undetected communication of the recording after has no limit: the cause");
+}
+
+TEST(UndetectedGate, WhatWasSeenHoldsWhateverElseThereIs) {
+  EXPECT_TRUE(judged("cost_s > 1.4", at_most({}), at_most({})).holds);
+  EXPECT_TRUE(judged("cpu_s > 19", at_most({}), at_most({})).holds);
+}
+
+TEST(UndetectedGate, AnIncreaseMayBeWhatTheProfileBeforeDidNotDetect) {
+  EXPECT_TRUE(judged("change(cost_s) > 0.3", at_most(0.05), at_most(5)).holds);
+  const Judgement judgement = judged("change(cost_s) > 0.3", at_most(5), at_most(0));
+  EXPECT_FALSE(judgement.judged || judgement.holds);
+  EXPECT_NE(judgement.blind.find("of the recording before costs up to 5 s"), std::string::npos) << judgement.blind;
+}
+
+TEST(UndetectedGate, ADecreaseMayBeWhatTheProfileAfterDidNotDetect) {
+  EXPECT_TRUE(judged("cost_s < 3", at_most(0), at_most(0.4)).holds) << "at most 2.5 and 0.4";
+  EXPECT_FALSE(judged("cost_s < 3", at_most(0), at_most(0.6)).judged);
+  EXPECT_TRUE(judged("change(cost_s) < 3", at_most(5), at_most(0)).holds);
+  EXPECT_FALSE(judged("change(cost_s) < 3", at_most(0), at_most(5)).judged);
+}
+
+TEST(UndetectedGate, RowsThatWatchesSawHaveTheirOwnIntervals) {
+  Comparison c = made();
+  c.undetected_before = c.undetected_after = at_most(5);
+  for (Row& seen : c.objects) {
+    seen.before.seen = seen.after.seen = 9;
+  }
+  EXPECT_TRUE(judge(*parse_condition("cost_s of object counters > 3"), c).judged);
+  EXPECT_FALSE(judge(*parse_condition("cost_s > 3"), c).judged) << "other objects may have more";
+  c.blind_after = "it was probed";
+  EXPECT_EQ(judge(*parse_condition("cost_s of object counters > 3"), c).blind, "it was probed");
+}
+
+TEST(UndetectedGate, OfWhatIsNotKnownIsUndecidedToo) {
+  EXPECT_NE(judged("gain_s > 1", at_most(0), at_most(5)).blind, "");
+  EXPECT_EQ(judged("gain_s > 1", at_most(0), at_most(0.5)).blind, "");
+  EXPECT_EQ(judged("cost_s of object nobody > 0", at_most(5), at_most(5)).blind, "") << "a slip of the finger";
 }
 
 TEST(Condition, NamesMayHaveStars) {

@@ -654,13 +654,11 @@ TEST(Findings, WhatWasNotSeenIsJudgedByItsLimit) {
   Analysis a = analysis_of_two_threads();
   a.loops.clear();
   a.session.exit_status = 0;
-  a.communication.unseen = Unseen{{0.8, 0.44}, {}};
-  EXPECT_EQ(
-      findings_of(a)[0].sentence,
-      "No communication between threads was seen in 500 samples and 60 watched lines. That is too little to rule "
-      "it out: it may still take up to 62 % of the CPU time. To lower this limit, let the program run for longer, "
-      "or record it with a shorter --period.");
-  a.communication.unseen = Unseen{{0.04, 0.04}, {}};
+  a.communication.undetected.at_most_s = 1.24;
+  EXPECT_EQ(findings_of(a)[0].sentence,
+            "No communication between threads was seen in 500 samples and 60 watched lines. That is too little to rule "
+            "it out: let the program run for longer, or record it with a shorter --period.");
+  a.communication.undetected.at_most_s = 0.08;
   a.sampling.armed = 3;
   EXPECT_EQ(findings_of(a)[0].sentence, "No communication between threads was seen in 500 samples and 3 watched lines.")
       << "the limit says more than counts do";

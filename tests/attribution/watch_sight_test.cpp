@@ -265,6 +265,7 @@ comparison::Comparison compared(const Analysis& before, const Analysis& after) {
 Analysis with_limit(Analysis analysis) {
   if (analysis.sight.sees == Sees::everything) {
     analysis.communication.unseen = Unseen{{0.001, 0.001}, {}};
+    analysis.communication.undetected.at_most_s = 0.002;
   }
   return analysis;
 }

@@ -185,6 +185,19 @@ TEST(WindowSum, NothingUnseenIsLimitedByTheGreatestLimit) {
   EXPECT_EQ(both.communication.unseen->consumers.size(), 2U);
 }
 
+TEST(WindowSum, UndetectedCostAddsUp) {
+  Analysis low = interval(1, 2);
+  Analysis high = interval(1, 2);
+  low.communication.undetected = {EvidenceKind::watched, 0.25, "watched", {}};
+  high.communication.undetected = {EvidenceKind::probed, 0.5, "probed", {}};
+  const Undetected found = sum({low, high, low}).communication.undetected;
+  EXPECT_DOUBLE_EQ(found.at_most_s.value(), 1);
+  EXPECT_EQ(found.why, "probed") << "of the greatest";
+  low.communication.undetected = {EvidenceKind::none, {}, "no times", {}};
+  EXPECT_FALSE(sum({high, low, high}).communication.undetected.at_most_s);
+  EXPECT_EQ(sum({high, low, high}).communication.undetected.why, "no times");
+}
+
 TEST(WindowSum, FindingsAreOfTheWholeWindow) {
   const Analysis both = sum({interval(1, 2), interval(0.5, 4)});
   ASSERT_FALSE(both.findings.empty());

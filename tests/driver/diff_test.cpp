@@ -22,6 +22,7 @@ struct Made {
     after.communication.line_pairs.erase(after.communication.line_pairs.begin());
     after.communication.unseen = attribution::Unseen{{0.01, 0.02}, {}};
     after.cpu_s = 3;
+    before.communication.undetected.at_most_s = after.communication.undetected.at_most_s = 0.03;
     attribution::Amount none;  // of a sort of sharing that was not seen
     none.cost_s = none.gain_s = 0;
     none.cost_ci95 = none.gain_ci95 = attribution::Interval{0, 0};
@@ -162,7 +163,31 @@ TEST(DiffConditions, SilenceOfABlindMechanismPassesNoGate) {
   const auto condition = attribution::comparison::parse_condition("change(cost_s) > 1000");
   const JudgedCondition judged{*condition, attribution::comparison::judge(*condition, report.comparison)};
   EXPECT_EQ(condition_in_words(judged),
-            "not judged: change(cost_s) > 1000 (the recording after could not watch memory: they do not fire)");
+            "undecided: change(cost_s) > 1000 (the recording after could not watch memory: they do not fire)");
+}
+
+TEST(DiffConditions, UndetectedCostPassesNoGate) {
+  Made made;
+  made.after.communication.undetected.at_most_s = 1.5;
+  made.after.communication.undetected.why = "the cause";
+  const auto condition = attribution::comparison::parse_condition("cost_s > 1.4");
+  const auto judged_in = [&](DiffReport& report) -> const JudgedCondition& {
+    report.conditions = {{*condition, attribution::comparison::judge(*condition, report.comparison)}};
+    return report.conditions.front();
+  };
+  DiffReport report = made.report();
+  EXPECT_EQ(condition_in_words(judged_in(report)),
+            "undecided: cost_s > 1.4 (undetected communication of the recording after costs up to 1.5 s (50 % of its "
+            "CPU time): the cause)");
+  EXPECT_EQ(status_of(report.conditions), exit_undecided);
+  auto json = nlohmann::json::parse(render_diff_json(report))["conditions"][0];
+  EXPECT_EQ(json["verdict"], "undecided");
+  EXPECT_TRUE(json["holds"].is_null());
+  made.after.communication.undetected.at_most_s = 0.1;
+  DiffReport small = made.report();
+  EXPECT_TRUE(condition_in_words(judged_in(small)).starts_with("does not hold: "));
+  EXPECT_EQ(status_of(small.conditions), 0);
+  EXPECT_EQ(nlohmann::json::parse(render_diff_json(small))["conditions"][0]["verdict"], "does_not_hold");
 }
 
 TEST(DiffConditions, AreSaidInWords) {

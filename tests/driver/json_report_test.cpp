@@ -255,6 +255,23 @@ TEST(JsonReport, WhatWasNotSeenHasLimitsOrIsNull) {
   EXPECT_EQ(unseen["consumers"], json::array({{{"consumer", 2}, {"true_limit_s", 0.125}, {"false_limit_s", 0.375}}}));
 }
 
+TEST(JsonReport, UndetectedCostHasALimitAndReasons) {
+  auto analysis = test::sample_analysis();
+  json undetected = json::parse(render_json(analysis, View::matrix))["communication"]["undetected"];
+  EXPECT_TRUE(undetected["at_most_s"].is_null());
+  analysis.communication.undetected =
+      attribution::undetected({attribution::EvidenceKind::probed, "", {}, 0.5, 0, 0.25});
+  undetected = json::parse(render_json(analysis, View::matrix))["communication"]["undetected"];
+  EXPECT_EQ(undetected["evidence"], "probed");
+  EXPECT_EQ(undetected["at_most_s"], 0.25);
+  EXPECT_FALSE(undetected["why"].get<std::string>().empty());
+  const json& first = undetected["cannot_see"].front();
+  EXPECT_EQ(first["code"], "silent_stores");
+  EXPECT_EQ(first["what"], "stores that leave a value as it was");
+  EXPECT_EQ(first["within_limit"], true);
+  EXPECT_EQ(undetected["cannot_see"].back()["within_limit"], false);
+}
+
 TEST(JsonReport, MemoryOfSamples) {
   auto analysis = test::sample_analysis();
   json memory = json::parse(render_json(analysis, View::memory))["memory"];

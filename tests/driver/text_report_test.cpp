@@ -253,15 +253,29 @@ TEST(TextReport, SaysWhatTheSelfTestOfWatchpointsFound) {
   EXPECT_TRUE(says("Watchpoints could not be tested: nothing was watched."));
 }
 
-TEST(TextReport, WhatWasNotSeenHasALimit) {
+TEST(TextReport, WhatWasNotDetectedHasALimitThatIsSaidOnce) {
   auto analysis = test::sample_analysis();
-  const std::string limit = "less than 12.0 ms of true and 340 ms of";
-  EXPECT_EQ(render_text(analysis, View::matrix, nullptr, {}).find("Communication that no watch saw"),
-            std::string::npos);
-  analysis.communication.unseen = attribution::Unseen{{0.012, 0.34}, {}};
-  EXPECT_NE(render_text(analysis, View::matrix, nullptr, {}).find(limit), std::string::npos);
+  const std::string limit = "Undetected communication costs at most 340 ms";
+  const auto times_said = [&](View view) {
+    const std::string text = render_text(analysis, view, nullptr, {});
+    const std::size_t first = text.find(limit);
+    return first == std::string::npos ? 0 : text.find(limit, first + 1) == std::string::npos ? 1 : 2;
+  };
+  EXPECT_EQ(times_said(View::summary), 0) << "not asked for";
+  analysis.communication.undetected = attribution::undetected({attribution::EvidenceKind::probed, "", {}, 0.34, 0, 0});
+  EXPECT_EQ(times_said(View::summary), 1);
+  EXPECT_EQ(times_said(View::matrix), 1);
   analysis.communication.cells.clear();
-  EXPECT_NE(render_text(analysis, View::matrix, nullptr, {}).find(limit), std::string::npos);
+  EXPECT_EQ(times_said(View::matrix), 1);
+}
+
+TEST(TextReport, ThreadsThatWereAloneCannotHaveCommunicated) {
+  auto analysis = test::sample_analysis();
+  analysis.communication.cells.clear();
+  analysis.communication.undetected = attribution::undetected({attribution::EvidenceKind::none, "", {}, 0.0, 0, 0});
+  const std::string text = render_text(analysis, View::matrix, nullptr, {});
+  EXPECT_NE(text.find("No communication between recorded threads can be undetected"), std::string::npos) << text;
+  EXPECT_EQ(text.find("Not known"), std::string::npos) << text;
 }
 
 TEST(TextReport, DetectionsStandInWhereNoCostIsKnown) {

@@ -179,6 +179,7 @@ class Silence(harness.Case):
     library as they start and end), the runs take some thousand samples."""
 
     MAX_SHARE = 0.001  # of CPU time
+    MOST_UNDETECTED, MANY_WATCHES = 0.5, 1000  # of CPU time, with so many watches; samples alone exclude nothing
 
     def check(self, name, *arguments):
         report, _ = self.observe(name, *arguments)
@@ -186,6 +187,10 @@ class Silence(harness.Case):
         self.assertGreater(report["sampling"]["armed"], LEAST_WATCHES, "no lines were watched: nothing could be seen")
         touched = [(entry["name"], entry["cells"]) for entry in report["objects"] if entry["cells"]]
         self.assertLess(harness.total_cost(report), self.MAX_SHARE * harness.cpu_seconds(report), touched)
+        undetected = report["communication"]["undetected"]
+        self.assertEqual(undetected["evidence"], "watched", undetected)
+        if report["sampling"]["armed"] >= self.MANY_WATCHES:
+            self.assertLess(undetected["at_most_s"], self.MOST_UNDETECTED * harness.cpu_seconds(report), undetected)
 
     @needs_watchpoints
     def test_private_only(self):

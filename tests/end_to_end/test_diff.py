@@ -5,7 +5,7 @@ import json
 import unittest
 
 import harness
-from harness import needs_watchpoints
+from harness import needs_events, needs_watchpoints
 
 HOLDS, NOT_COMPARED, REFUSED = 1, 2, 125
 MUCH = 0.2  # more counted in the same time
@@ -52,12 +52,23 @@ class Diff(harness.Case):
     @needs_watchpoints
     def test_a_profile_does_not_differ_from_itself(self):
         profile = self.profile("false_sharing", "--seconds", "2", output="one.db")
-        found = self.compared(profile, profile, "--fail-if", "change(cost_s) > 0")
+        found = self.compared(profile, profile, "--fail-if", "change(cost_s) > 1000")
         self.assertTrue(found["statements"][0]["sentence"].startswith("No difference that can be told: "), found["statements"])
         for part in ("objects", "lines", "threads", "loops"):
             for row in found[part]:
                 self.assertEqual((row["matched"], row["verdict"]), ("both", "same"), row)
         self.assertEqual(found["warnings"], [])
+
+    @needs_events
+    def test_what_may_be_undetected_passes_no_gate(self):
+        profile = self.profile("private_only", "--seconds", "1", output="private.db")
+        gate = self.diff(profile, profile, "--format", "json", "--fail-if", "change(cost_s) > 0", "--fail-if", "cost_s > 1000")
+        self.assertEqual(gate.status, NOT_COMPARED, gate.stderr)
+        undecided, decided = json.loads(gate.stdout)["conditions"]
+        self.assertEqual((undecided["verdict"], undecided["holds"]), ("undecided", None))
+        self.assertEqual(undecided["undecided_because"].count("\n"), 0)
+        self.assertIn("the recording after ", undecided["undecided_because"])
+        self.assertEqual((decided["verdict"], decided["undecided_because"]), ("does_not_hold", None))
 
     def test_what_can_not_be_compared_is_said_in_one_line(self):
         profile = self.profile("private_only", "--seconds", "1", output="private.db")

@@ -15,6 +15,7 @@ DEAD_LATER = {**os.environ, harness.DEAD_SWITCH: "later"}
 BLIND = "Crosstalk could not watch memory here"
 SHARING = ("false_sharing", "--seconds", "2")
 HOLDS, UNDECIDED = 1, 2
+MOST = 0.5  # of the CPU time
 
 
 class DeadWatchpoints(harness.Case):
@@ -35,6 +36,9 @@ class DeadWatchpoints(harness.Case):
         self.assertFalse([f for f in findings if "was seen" in f["sentence"] or "no communication" in f["sentence"]])
         self.assertIsNone(report["communication"]["unseen"])
         self.assertEqual(report["communication"]["cells"], [])
+        undetected = report["communication"]["undetected"]
+        self.assertEqual(undetected["evidence"], "sampled", undetected)
+        self.assertGreater(undetected["at_most_s"], MOST * harness.cpu_seconds(report), undetected)
         self.assertIn("watchpoints_unavailable", {warning["code"] for warning in report["warnings"]})
         text = harness.run([harness.CROSSTALK, "report", "-i", profile, "--format", "text"])
         self.assertEqual(text.status, 0, text.stderr)
@@ -51,6 +55,10 @@ class DeadWatchpoints(harness.Case):
         self.assertFalse([f for f in findings if f["sentence"].startswith(BLIND)], findings)
         self.assertEqual([f["kind"] for f in findings].count("blind"), 1, findings)
         self.assertIsNone(report["communication"]["unseen"])
+        undetected = report["communication"]["undetected"]
+        self.assertEqual(undetected["evidence"], "probed", undetected)
+        self.assertIn("silent_stores", [blind["code"] for blind in undetected["cannot_see"]])
+        self.assertIsNotNone(undetected["at_most_s"])
         self.assertIn("lines_probed", {warning["code"] for warning in report["warnings"]})
         for cell in report["communication"]["cells"]:
             self.assertIsNone(cell["false"]["count"])
@@ -112,7 +120,7 @@ class DeadWatchpoints(harness.Case):
         for condition in ("change(cost_s) > 2 %", "cost_s > 2 %", "cost_s of any object > 2 %"):
             result = harness.run([harness.CROSSTALK, "diff", "--fail-if", condition, profile, profile])
             self.assertEqual(result.status, UNDECIDED, result.stderr)
-            self.assertIn("not judged: " + condition, result.stderr)
+            self.assertIn("undecided: " + condition, result.stderr)
             self.assertIn("could not watch memory", result.stderr)
         by_time = harness.run([harness.CROSSTALK, "diff", "--fail-if", "cpu_s > 0", profile, profile])
         self.assertEqual(by_time.status, HOLDS, by_time.stderr)

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attribution/undetected_cost.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "attribution/model/sentences.h"
+
+namespace crosstalk::attribution {
+namespace {
+
+EvidenceKind evidence_of(const Analysis& analysis) {
+  const bool looked = analysis.sampling.armed > 0 && analysis.sight.sees != WatchSight::Sees::nothing;
+  if (looked && profile::are_lines_probed(analysis.session)) {
+    return EvidenceKind::probed;
+  }
+  if (looked) {
+    return analysis.sight.sees == WatchSight::Sees::part ? EvidenceKind::watched_in_part : EvidenceKind::watched;
+  }
+  return analysis.sampling.with_address > 0 ? EvidenceKind::sampled : EvidenceKind::none;
+}
+
+double seen_s(const Matrix& cells) {
+  double sum_s = 0;
+  for (const Cell& cell : cells) {
+    sum_s += cell.cost();
+  }
+  return sum_s;
+}
+
+/// "a, b and c", of those within the limit or beyond it.
+std::string listed(const std::vector<CannotSee>& all, bool within_limit) {
+  std::vector<std::string> parts;
+  for (const CannotSee& one : all) {
+    if (one.within_limit == within_limit) {
+      parts.push_back(one.what);
+    }
+  }
+  std::string text;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    text += (i == 0 ? "" : i + 1 < parts.size() ? ", " : " and ") + parts[i];
+  }
+  return text;
+}
+
+}  // namespace
+
+Undetected undetected_cost(const Analysis& analysis, const ReachableTime& time, double uncovered_s) {
+  UndetectedFacts facts;
+  facts.evidence = evidence_of(analysis);
+  facts.silent_kinds = analysis.sight.unseen;
+  if (const auto& unseen = analysis.communication.unseen) {
+    facts.unseen_s = unseen->cost.true_s + unseen->cost.false_s;
+  }
+  if (cpu_time_known(analysis)) {
+    const double unsampled_s = time.any_company() ? uncovered_s : 0;
+    facts.reachable_s = time.reachable_s() + unsampled_s;
+    facts.out_of_reach_s = std::min(time.out_of_reach_s() + unsampled_s, *facts.reachable_s);
+  }
+  facts.seen_s = seen_s(analysis.communication.cells);
+  return undetected(facts);
+}
+
+std::string undetected_in_words(const Analysis& analysis) {
+  const Undetected& found = analysis.communication.undetected;
+  if (!found.at_most_s) {
+    return found.why.empty() ? "" : "The cost of undetected communication has no limit: " + found.why + ".";
+  }
+  if (*found.at_most_s <= 0) {
+    return "No communication between recorded threads can be undetected: " + found.why + ".";
+  }
+  const std::string share =
+      analysis.cpu_s > 0 ? " (" + percent(*found.at_most_s / analysis.cpu_s) + " of the CPU time)" : "";
+  const bool statistical = found.evidence == EvidenceKind::watched;
+  return "Undetected communication costs at most " + seconds_in_words(*found.at_most_s) + share +
+         (statistical ? ", with 97.5 % confidence" : "") + ": " + listed(found.cannot_see, true) +
+         " may go unseen; communication with " + listed(found.cannot_see, false) + " is in no figure.";
+}
+
+}  // namespace crosstalk::attribution
