@@ -58,12 +58,17 @@ void give_in_user_code(const CycleEvidence& e, Purse& purse) {
     return;
   }
   const Standing& at = *e.standing;
-  const double all = at.fpu + at.data + at.frontend + at.branch;
+  const double all = at.fpu.value_or(0) + at.data.value_or(0) + at.frontend.value_or(0) + at.branch.value_or(0);
   const double waiting = purse.left() / std::max(1.0, all);
-  purse.give(CycleClass::fpu, at.fpu * waiting);
-  give_data(e, at.data * waiting, purse);
-  purse.give(CycleClass::frontend, at.frontend > 0 ? std::optional(at.frontend * waiting) : std::nullopt);
-  purse.give(CycleClass::branch, at.branch > 0 ? std::optional(at.branch * waiting) : std::nullopt);
+  const auto seconds = [waiting](const std::optional<double>& part) {
+    return part ? std::optional(*part * waiting) : std::nullopt;
+  };
+  purse.give(CycleClass::fpu, seconds(at.fpu));
+  if (at.data) {
+    give_data(e, *at.data * waiting, purse);
+  }
+  purse.give(CycleClass::frontend, seconds(at.frontend));
+  purse.give(CycleClass::branch, seconds(at.branch));
 }
 
 }  // namespace

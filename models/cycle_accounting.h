@@ -43,9 +43,9 @@ inline constexpr std::size_t cycle_classes = 17;
 using LevelShares = std::array<double, 4>;
 
 /// The parts of all time samples in user code by the reason for which the oldest unfinished instruction waits; at most
-/// 1 together. The rest are instructions that wait for none of these.
+/// 1 together. The rest are instructions that wait for none of these. Absent: what is at hand cannot tell that reason.
 struct Standing {
-  double fpu = 0, data = 0, frontend = 0, branch = 0;
+  std::optional<double> fpu = {}, data = {}, frontend = {}, branch = {};
 };
 
 /// The known evidence. Absent: nothing is known, and the class gets no time.

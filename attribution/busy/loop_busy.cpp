@@ -431,8 +431,8 @@ void Figures::fill_waits(const LoopRow& loop, const Known& known, LoopFigures& f
   if (found != evidence_.standings.end() && found->second.total() > 0) {
     const LoopStanding& at = found->second;
     const bool by_chain = known.body && known.body->chain_is_fpu && chain_share(loop, known).value_or(0) >= half;
-    cycles.standing = models::Standing{(at.fpu + (by_chain ? at.loaded_fpu : 0)) / at.total(),
-                                       (at.load + at.store + (by_chain ? 0 : at.loaded_fpu)) / at.total(), 0, 0};
+    cycles.standing = models::Standing{.fpu = (at.fpu + (by_chain ? at.loaded_fpu : 0)) / at.total(),
+                                       .data = (at.load + at.store + (by_chain ? 0 : at.loaded_fpu)) / at.total()};
   }
   std::string missing;
   cycles.data_levels = data_levels(known, missing);

@@ -10,6 +10,18 @@ namespace crosstalk::attribution {
 
 using models::CycleClass;
 
+namespace {
+
+constexpr std::array<CycleClass, 4> levels = {CycleClass::l1d, CycleClass::l2, CycleClass::l3, CycleClass::memory};
+
+void add_to(std::optional<double>& sum, const std::optional<double>& more, double part) {
+  if (more) {
+    sum = sum.value_or(0) + part * *more;
+  }
+}
+
+}  // namespace
+
 double waiting_in(const LoopRow& loop) {
   if (!loop.waited) {
     return 0;
@@ -26,33 +38,19 @@ double kernel_time_in(const LoopRow& loop) {
 }
 
 void LoopEvidence::add(const LoopRow& loop, double working_s) {
-  static constexpr std::array<CycleClass, 4> levels = {CycleClass::l1d, CycleClass::l2, CycleClass::l3,
-                                                       CycleClass::memory};
   const models::CycleAccount& waits = loop.figures->waits;
   const double all_s = loop.cpu_s - waiting_in(loop) - kernel_time_in(loop);
   const double part = all_s > 0 ? std::max(0.0, working_s) / all_s : 0;
   any_ = true;
-  committing_known_ = committing_known_ || waits[CycleClass::committing];
-  committing_ += part * waits[CycleClass::committing].value_or(0);
-  fpu_ += part * waits[CycleClass::fpu].value_or(0);
-  data_ += part * waits[CycleClass::data].value_or(0);
-  frontend_ += part * waits[CycleClass::frontend].value_or(0);
-  branch_ += part * waits[CycleClass::branch].value_or(0);
-  for (std::size_t i = 0; i < levels.size(); ++i) {
-    levels_[i] += part * waits[levels[i]].value_or(0);
+  for (std::size_t i = 0; i < seconds_.size(); ++i) {
+    add_to(seconds_[i], waits[static_cast<CycleClass>(i)], part);
   }
 }
 
 void LoopEvidence::add(const LoopEvidence& other) {
   any_ = any_ || other.any_;
-  committing_known_ = committing_known_ || other.committing_known_;
-  committing_ += other.committing_;
-  fpu_ += other.fpu_;
-  data_ += other.data_;
-  frontend_ += other.frontend_;
-  branch_ += other.branch_;
-  for (std::size_t i = 0; i < levels_.size(); ++i) {
-    levels_[i] += other.levels_[i];
+  for (std::size_t i = 0; i < seconds_.size(); ++i) {
+    add_to(seconds_[i], other.seconds_[i], 1);
   }
 }
 
@@ -60,23 +58,28 @@ void LoopEvidence::tell(double user_s, models::CycleEvidence& evidence) const {
   if (!any_) {
     return;
   }
-  evidence.commit_bound_s = committing_known_ ? std::optional(committing_) : std::nullopt;
+  const auto seconds = [this](CycleClass which) { return seconds_[static_cast<std::size_t>(which)]; };
+  evidence.commit_bound_s = seconds(CycleClass::committing);
   const double left = user_s - evidence.commit_bound_s.value_or(0);
-  double by_level = 0;
-  for (const double seconds : levels_) {
-    by_level += seconds;
-  }
   if (left <= 0) {
     return;
   }
+  std::optional<double> by_level;
+  for (const CycleClass level : levels) {
+    add_to(by_level, seconds(level), 1);
+  }
+  std::optional<double> data = seconds(CycleClass::data);
   // One form for all data: by level if most of it is known by level.
-  if (by_level > data_) {
-    evidence.data_levels = levels_;
-    for (double& share : *evidence.data_levels) {
-      share /= by_level;
+  if (by_level && *by_level >= data.value_or(0)) {
+    evidence.data_levels = models::LevelShares{1, 0, 0, 0};
+    for (std::size_t i = 0; i < levels.size() && *by_level > 0; ++i) {
+      (*evidence.data_levels)[i] = seconds(levels[i]).value_or(0) / *by_level;
     }
   }
-  evidence.standing = models::Standing{fpu_ / left, (by_level + data_) / left, frontend_ / left, branch_ / left};
+  add_to(data, by_level, 1);
+  const auto part = [left](const std::optional<double>& of) { return of ? std::optional(*of / left) : std::nullopt; };
+  evidence.standing = models::Standing{part(seconds(CycleClass::fpu)), part(data), part(seconds(CycleClass::frontend)),
+                                       part(seconds(CycleClass::branch))};
 }
 
 double tell_of_measured(const Waited& waited, const ThreadTotal& samples, double sampled,

@@ -2,6 +2,9 @@
 // Evidence about the time of a thread, or of a region, from the accounts of the loops that it runs.
 #pragma once
 
+#include <array>
+#include <optional>
+
 #include "attribution/model/model.h"
 #include "attribution/samples/sample_digest.h"
 #include "models/cycle_accounting.h"
@@ -24,9 +27,9 @@ class LoopEvidence {
   void tell(double user_s, models::CycleEvidence& evidence) const;
 
  private:
-  double committing_ = 0, fpu_ = 0, data_ = 0, frontend_ = 0, branch_ = 0;
-  bool committing_known_ = false, any_ = false;
-  models::LevelShares levels_{};
+  /// In the order of classes; absent: no loop's time tells.
+  std::array<std::optional<double>, models::cycle_classes> seconds_{};
+  bool any_ = false;
 };
 
 /// Replaces other evidence of waits by measured ones, `waited`: they include some of the time without a processor, and

@@ -45,20 +45,22 @@ bool tell_of_cycles(const CounterRates& rates, double seconds, const std::option
   }
   const double waiting = 1 - cycles->retiring;
   evidence.commit_bound_s = cycles->retiring * seconds;
-  evidence.standing = models::Standing{};
   if (waiting <= 0) {
+    evidence.standing = models::Standing{0, 0, 0, 0};
     return true;
   }
-  models::Standing& at = *evidence.standing;
+  models::Standing& at = evidence.standing.emplace();
   at.frontend = cycles->frontend / waiting;
   at.branch = cycles->bad_speculation / waiting;
   const double backend = cycles->backend / waiting;
+  const double by_samples = sampled ? sampled->fpu.value_or(0) + sampled->data.value_or(0) : 0;
   if (const auto stalls = rates.per_cycle(CounterQuantity::stalls_load)) {
     at.data = std::min(backend, *stalls / waiting);
-    at.fpu = backend - at.data;
-  } else if (sampled && sampled->fpu + sampled->data > 0) {
-    at.data = backend * sampled->data / (sampled->fpu + sampled->data);
-    at.fpu = backend - at.data;
+  } else if (by_samples > 0) {
+    at.data = backend * sampled->data.value_or(0) / by_samples;
+  }
+  if (at.data) {
+    at.fpu = backend - *at.data;
   }
   if (auto levels = rates.stalled()) {
     double sum = 0;

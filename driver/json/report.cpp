@@ -445,6 +445,7 @@ Json head(const Analysis& analysis) {
           {"filter", known_text(analysis.filter)},
           {"machine", machine(analysis.session)},
           {"waits", waits(analysis.session.waits)},
+          {"waits_measured", analysis.session.config.measure_waits != 0},
           {"processes", processes(analysis)},
           {"threads", threads(analysis)},
           {"processors", processors(analysis)},

@@ -320,6 +320,20 @@ TEST(CountedEvidence, without_stalls_the_back_end_is_shared_as_samples_stand) {
   EXPECT_FALSE(tell_of_cycles(with({{Q::cycles, 1}}), 8, std::nullopt, evidence));
 }
 
+TEST(CountedEvidence, without_stalls_and_samples_the_back_end_is_not_divided) {
+  using Q = CounterQuantity;
+  models::CycleEvidence evidence;
+  evidence.elapsed_s = 8;
+  evidence.data_levels = models::LevelShares{1, 0, 0, 0};  // of the model
+  ASSERT_TRUE(tell_of_cycles(with({{Q::retiring, 0.5}, {Q::frontend_bound, 0}, {Q::backend_bound, 0.5}}), 8,
+                             std::nullopt, evidence));
+  const models::CycleAccount account = models::account(evidence);
+  EXPECT_NEAR(account[models::CycleClass::frontend].value(), 0, 1e-9) << "counted";
+  EXPECT_FALSE(account[models::CycleClass::fpu]);
+  EXPECT_FALSE(account[models::CycleClass::l1d]);
+  EXPECT_NEAR(account[models::CycleClass::unattributed].value(), 4, 1e-9);
+}
+
 TEST(CountedEvidence, bytes_are_known_where_both_ways_are_or_nothing_is_stored) {
   using Q = CounterQuantity;
   const auto both = counted_bytes(with({{Q::l1d_fills, 0.01}, {Q::l1d_writebacks, 0.005}, {Q::l2_fills, 0.01}}));

@@ -91,6 +91,17 @@ TEST_F(ThreadWaits, AddUpWithLoopsAndCostsOfLocks) {
   EXPECT_NEAR(waits[CycleClass::data].value(), 1, 1e-9);
 }
 
+TEST_F(ThreadWaits, ClassesThatNoLoopTellsAreAbsent) {
+  in_loop(2, 0);
+  const auto& waits = result();
+  ASSERT_TRUE(waits);
+  EXPECT_GT((*waits)[CycleClass::data].value(), 0);
+  for (const CycleClass untold : {CycleClass::committing, CycleClass::fpu, CycleClass::l1d, CycleClass::memory,
+                                  CycleClass::frontend, CycleClass::branch, CycleClass::lock, CycleClass::io}) {
+    EXPECT_FALSE((*waits)[untold]) << models::cycle_class_name(untold);
+  }
+}
+
 TEST_F(ThreadWaits, AddUpWithMeasuredWaits) {
   in_loop(2, 0.5);
   pays_for_lock(0.7);  // measured waits take its place

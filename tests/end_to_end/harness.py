@@ -24,6 +24,8 @@ import tempfile
 import time
 import unittest
 
+from zeros import zeros_by_default
+
 CROSSTALK = os.environ.get("CROSSTALK", "crosstalk")
 COLLECTOR = os.environ.get("CROSSTALK_COLLECTOR", "")
 WORKLOADS = os.environ.get("CROSSTALK_WORKLOADS", "")
@@ -339,7 +341,9 @@ class Case(unittest.TestCase):
     def report(self, profile, *options):
         result = run([CROSSTALK, "report", "-i", profile, "--format", "json", *options])
         self.assertEqual(result.status, 0, result.stderr)
-        return json.loads(result.stdout)
+        report = json.loads(result.stdout)
+        self.assertEqual(zeros_by_default(report), [])
+        return report
 
     def observe(self, name, *arguments, options=()):
         """Records a workload; returns its report and its truth."""

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs that mark regions and time them: what a report says of them must be what their own clocks say. Needs no PMU."""
 
-import json
 import subprocess
 
 import harness
@@ -72,7 +71,7 @@ class Regions(harness.Case):
         header, *rows = csv.splitlines()
         self.assertTrue(header.startswith("path,thread,entries,elapsed_s"))
         self.assertEqual(len(rows), 6 * 3)
-        whole = json.loads(harness.run([harness.CROSSTALK, "report", "--format", "json", profile]).stdout)
+        whole = self.report(profile)
         self.assertEqual(len(whole["regions"]), 6)
 
     def test_without_marks_and_from_outside_it_is_said(self):
@@ -86,7 +85,7 @@ class Regions(harness.Case):
         with subprocess.Popen([harness.CROSSTALK, "record", "-q", "-o", profile, "--", "timeout", "-s", "KILL", "1.5",
                                workload("regions"), "--rounds", "100000"], stdout=subprocess.DEVNULL) as recorder:
             recorder.wait()
-        regions = by_path(json.loads(harness.run([harness.CROSSTALK, "report", "--format", "json", profile]).stdout))
+        regions = by_path(self.report(profile))
         self.assertGreater(regions["step"]["elapsed_s"], 3.0)
 
 

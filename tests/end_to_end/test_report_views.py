@@ -3,7 +3,6 @@
 answer."""
 
 import csv
-import json
 import os
 import re
 import shutil
@@ -24,7 +23,7 @@ class Recorded(harness.Case):
         """A profile in which communication was seen: a machine that is busy otherwise may leave too little to see."""
         for seconds in ("1", "4", "16"):
             profile = self.recorded("false_sharing", "--seconds", seconds)
-            if harness.total_cost(json.loads(self.text(profile, "--format", "json"))) > 0:
+            if harness.total_cost(self.report(profile)) > 0:
                 break
         return profile
 
@@ -43,11 +42,11 @@ class Groups(Recorded):
     @harness.needs_watchpoints
     def test_groups_hold_all_that_threads_exchange(self):
         profile = self.communicating()
-        whole = json.loads(self.text(profile, "--format", "json"))
+        whole = self.report(profile)
         cost = harness.total_cost(whole)
         self.assertGreater(cost, 0)
         for by in ("name", "process", "start-routine"):
-            report = json.loads(self.text(profile, "--format", "json", "--by", by))
+            report = self.report(profile, "--by", by)
             groups = report["groups"]
             self.assertEqual(groups["by"], by)
             summed = sum(cell[sort]["cost_s"] or 0 for cell in groups["cells"] for sort in ("true", "false"))
@@ -61,7 +60,7 @@ class Groups(Recorded):
         # A thread's beginning is known once a sample of it that opened a watch came with a copy of its stack.
         for seconds in ("1", "4", "16"):
             profile = self.recorded("false_sharing", "--seconds", seconds)
-            report = json.loads(self.text(profile, "--format", "json", "--by", "start-routine"))
+            report = self.report(profile, "--by", "start-routine")
             busy = [group for group in report["groups"]["groups"] if group["samples"] > 50]
             if all(group["name"] != "not known" for group in busy):
                 break
@@ -73,7 +72,7 @@ class Groups(Recorded):
     @harness.needs_watchpoints
     def test_every_grouping_in_every_format(self):
         profile = self.recorded()
-        sockets_known = json.loads(self.text(profile, "--format", "json"))["machine"]["topology"] is not None
+        sockets_known = self.report(profile)["machine"]["topology"] is not None
         for by in ("name", "process", "start-routine", "core") + (("socket",) if sockets_known else ()):
             for view in ("summary", "matrix", "threads"):
                 for kind in ("text", "json", "csv"):
@@ -85,7 +84,7 @@ class Groups(Recorded):
 class BusyView(Recorded):
     def test_it_is_the_same_loop_in_every_format(self):
         profile = self.recorded("busy_loops", "--seconds", "2", "--only", "chained_sum", "--far", "1")
-        report = json.loads(self.text(profile, "--view", "busy", "--format", "json"))
+        report = self.report(profile, "--view", "busy")
         hottest = max(report["loops"], key=lambda row: row["share"])
         self.assertIn("chained_sum", hottest["function"])
         text = self.text(profile, "--view", "busy", "--format", "text")
@@ -115,9 +114,9 @@ class Filters(Recorded):
     @harness.needs_watchpoints
     def test_rows_are_restricted_and_shares_are_not(self):
         profile = self.communicating()
-        whole = json.loads(self.text(profile, "--format", "json"))
+        whole = self.report(profile)
         thread = whole["communication"]["cells"][0]["consumer"]
-        one = json.loads(self.text(profile, "--format", "json", "--thread", str(thread)))
+        one = self.report(profile, "--thread", str(thread))
         self.assertEqual(one["cpu_s"], whole["cpu_s"])
         expected = [cell for cell in whole["communication"]["cells"] if thread in (cell["producer"], cell["consumer"])]
         self.assertEqual(one["communication"]["cells"], expected)
@@ -128,9 +127,9 @@ class Filters(Recorded):
     @harness.needs_watchpoints
     def test_an_object_has_the_matrix_of_its_own(self):
         profile = self.communicating()
-        whole = json.loads(self.text(profile, "--format", "json"))
+        whole = self.report(profile)
         name = whole["objects"][0]["name"]
-        report = json.loads(self.text(profile, "--format", "json", "--object", name))
+        report = self.report(profile, "--object", name)
         self.assertEqual({entry["name"] for entry in report["objects"]}, {name})
         cost = sum(pair["cost_s"] for pair in whole["line_pairs"] if pair["object"] == name)
         self.assertAlmostEqual(harness.total_cost(report), cost, delta=1e-6 * cost)
@@ -152,7 +151,7 @@ class Source(Recorded):
     @harness.needs_watchpoints
     def test_figures_stand_beside_the_lines_that_communicate(self):
         profile = self.communicating()
-        report = json.loads(self.text(profile, "--format", "json"))
+        report = self.report(profile)
         line = next(row for row in report["lines"] if row["role"] == "consumer" and row["file"] and row["line"])
         source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "workloads", "false_sharing.cpp")
         there = os.path.join(self.path("root"), os.path.normpath(line["file"]).lstrip("/"))
@@ -209,7 +208,7 @@ int main() {
             file.write(self.CLOCKS)
         compiled = run(["g++", "-O1", "-pthread", "-o", program, source])
         self.assertEqual(compiled.status, 0, compiled.stderr)
-        report = json.loads(self.text(self.record([program], ["--period", "1ms"]).profile, "--format", "json"))
+        report = self.report(self.record([program], ["--period", "1ms"]).profile)
         self.assertGreater(report["sampling"]["samples"], 20)
         self.assertNotIn("unwatchable_lines", {warning["code"] for warning in report["warnings"]})
 
@@ -333,7 +332,7 @@ class Waits(Recorded):
     def test_a_processor_that_is_not_enough_is_said(self):
         cpus = sorted(os.sched_getaffinity(0))[:1]
         result = self.record(["taskset", "-c", str(cpus[0]), workload("false_sharing"), "--seconds", "1"])
-        report = json.loads(self.text(result.profile, "--format", "json"))
+        report = self.report(result.profile)
         if report["waits"] is None:
             self.skipTest("this kernel does not count how long threads wait")
         self.assertGreater(report["waits"]["share"], 0.2)

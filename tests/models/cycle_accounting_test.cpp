@@ -48,6 +48,23 @@ TEST(CycleAccounting, WhereTheLevelIsNotKnownItIsData) {
   ASSERT_EQ(found.notes.size(), 1U);  // commits are part of it
 }
 
+TEST(CycleAccounting, AReasonThatNothingTellsIsAbsentAndOneThatIsNeverFoundIsZero) {
+  CycleEvidence evidence{.elapsed_s = 1};
+  evidence.standing = Standing{.fpu = 0, .data = 0.5};
+  const CycleAccount by_samples = account(evidence);
+  EXPECT_DOUBLE_EQ(by_samples[CycleClass::fpu].value(), 0);
+  EXPECT_FALSE(by_samples[CycleClass::frontend]);
+  EXPECT_FALSE(by_samples[CycleClass::branch]);
+  evidence.standing = Standing{.frontend = 0, .branch = 0.25};
+  evidence.data_levels = LevelShares{0.5, 0.5, 0, 0};
+  const CycleAccount counted = account(evidence);
+  EXPECT_DOUBLE_EQ(counted[CycleClass::frontend].value(), 0);
+  for (const CycleClass untold : {CycleClass::fpu, CycleClass::data, CycleClass::l1d, CycleClass::memory}) {
+    EXPECT_FALSE(counted[untold]) << cycle_class_name(untold);
+  }
+  EXPECT_DOUBLE_EQ(counted[CycleClass::unattributed].value(), 0.75);
+}
+
 TEST(CycleAccounting, TimeOffTheProcessorComesFirst) {
   CycleEvidence evidence{.elapsed_s = 10};
   evidence.off_cpu_s = 6;
