@@ -32,8 +32,12 @@ bool others_have_gone(std::uint64_t until_ns) {
 
 static_assert(sizeof(LineWords) == profile::cache_line);
 
-bool look(std::uint64_t line, LineWords& out) {
-  return read_memory(line, out.data(), sizeof out, runtime().pid) == sizeof out;
+/// The middle of the time that it took to read the line; 0: it could not be read. Entering and leaving the kernel takes
+/// longer than the shortest gaps.
+std::uint64_t look(std::uint64_t line, LineWords& out) {
+  const std::uint64_t begin_ns = monotonic_ns();
+  const bool read = read_memory(line, out.data(), sizeof out, runtime().pid) == sizeof out;
+  return read ? begin_ns + (monotonic_ns() - begin_ns) / 2 : 0;
 }
 
 std::nullopt_t nothing(std::atomic<std::uint64_t>& reason) {
@@ -69,7 +73,8 @@ std::optional<TwoLooks> look_twice(std::uint64_t line, std::uint32_t gap_ns, pro
   }
   LineWords before{};
   LineWords after{};
-  if (!is_present(line) || !look(line, before)) {
+  const std::uint64_t first_ns = is_present(line) ? look(line, before) : 0;
+  if (first_ns == 0) {
     return nothing(skipped.unreadable);
   }
   const std::uint64_t begin_ns = monotonic_ns();
@@ -78,13 +83,14 @@ std::optional<TwoLooks> look_twice(std::uint64_t line, std::uint32_t gap_ns, pro
     __builtin_ia32_pause();
     now_ns = monotonic_ns();
   }
-  if (!look(line, after)) {
+  const std::uint64_t second_ns = look(line, after);
+  if (second_ns == 0) {
     return nothing(skipped.unreadable);
   }
   if (others_stay()) {
     return nothing(skipped.in_handlers);
   }
-  return TwoLooks{before, different_bytes(before, after), static_cast<std::uint32_t>(now_ns - begin_ns)};
+  return TwoLooks{before, different_bytes(before, after), static_cast<std::uint32_t>(second_ns - first_ns)};
 }
 
 }  // namespace crosstalk::in_target
