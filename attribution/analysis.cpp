@@ -197,6 +197,7 @@ class Course {
   std::optional<DataObjects> objects_;  // from estimate_costs() on
   Estimate estimated_;
   CountTable counts_;
+  ProbeRates probe_rates_;
   Analysis analysis_;
 };
 
@@ -249,7 +250,7 @@ Result<void> Course::read_samples() {
 Result<void> Course::find_producers_and_loops() {
   const auto find = [&] {
     find_producers(profile_.watches(), traps_read_.timelines, samples_->stores, profile_.threads());
-    tell_probes(profile_.watches(), traps_read_.timelines, samples_->probed);
+    probe_rates_ = tell_probes(profile_.watches(), traps_read_.timelines, samples_->probed);
   };
   Result<void> found;
   concurrently(find, [&] {
@@ -326,6 +327,7 @@ Result<void> Course::estimate_costs() {
     filer.locate(estimated_.contributions, estimated_.expansion);
   });
   estimated_.expansion.counts = &counts_;
+  estimated_.expansion.probe_rates = &probe_rates_;
   traps_read_.traps = {};  // only counts need them
   analysis_.communication =
       filer.file({traps_read_.timelines, estimated_.contributions, estimated_.expansion, sampled, options_.max_rows});

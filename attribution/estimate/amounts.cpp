@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "attribution/estimate/intervals.h"
+#include "attribution/estimate/probe_errors.h"
 #include "base/units.h"
 
 namespace crosstalk::attribution {
@@ -164,6 +165,7 @@ class AmountSums {
       open_ = true;
     }
     y_ += c.cost;
+    errors_.add(expansion.probe_rates, c.watch, summand.cost_s * ns_per_s);
     if (c.gain < expansion.gains.size()) {
       gains_.add(summand.cost_s, expansion.gains[c.gain]);
     }
@@ -189,7 +191,9 @@ class AmountSums {
     }
     if (totals.has_time) {
       const Sum sum = sum_of(expansion, profile::WeightUnit::ns);
-      const Interval ns = interval_of(sum, totals.weight[profile::WeightUnit::ns], unseen_ns);
+      const double most_ns = totals.weight[profile::WeightUnit::ns];
+      Interval ns = interval_of(sum, most_ns, unseen_ns);
+      ns = errors_.widened(ns, sum.amount, most_ns, expansion.probe_rates);
       amount.cost_s = sum.amount / ns_per_s;
       amount.cost_ci95 = Interval{ns.low / ns_per_s, ns.high / ns_per_s};
       add_gain(amount, !expansion.gains.empty());
@@ -274,6 +278,7 @@ class AmountSums {
 
   CountSums counts_;
   GainSums gains_;
+  ProbeErrors errors_;
   std::map<std::uint32_t, StratumSums> strata_;
   double detections_ = 0;
   bool one_processor_ = true;

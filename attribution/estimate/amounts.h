@@ -29,6 +29,7 @@ using PairOf = Pair (*)(const SeenCommunication&);
 /// - first phase, the choice of samples: a clock hands out a thread's whole time, so strata share a fixed sum and the
 ///   variance is that of a multinomial, sum over a thread's samples of (z - rho x)^2 with z = R x of the sample's
 ///   stratum and rho the thread's mean. It is 0 for a thread that does nothing else.
+/// - of probes, the rates of stores that weight them (probe_errors.h).
 /// The interval is that of a sum of few events (intervals.h). The variance already includes the extra event of its
 /// upper limit, as watches of middling outcome that fill up strata: with both, the intervals of `ring` and
 /// `waiting_writer` held in more than 98 % (docs/accuracy.md). An amount of 0 has the limit of what the consumer may

@@ -17,6 +17,7 @@
 #include "attribution/samples/arming.h"
 #include "attribution/samples/strata.h"
 #include "attribution/timeline/seen.h"
+#include "attribution/timeline/store_rate.h"
 #include "profile/model.h"
 
 namespace crosstalk::attribution {
@@ -84,9 +85,10 @@ struct Expansion {
   std::optional<UnseenLimits> unseen = std::nullopt;         // of time; absent: the estimator cannot tell
   std::optional<UnseenLimits> unseen_counts = std::nullopt;  // of accesses; absent: no samples count them
   bool zeros_unknown = false;                                // some accesses go unseen, so zero seen means unknown
-  std::string count_unknown = {};      // why samples' weights cannot say how often; empty: they can
-  const CountTable* counts = nullptr;  // absent: counts are not known
-  std::vector<GainPart> gains = {};    // indexed by contributions; empty: gains are not known
+  std::string count_unknown = {};           // why samples' weights cannot say how often; empty: they can
+  const CountTable* counts = nullptr;       // absent: counts are not known
+  std::vector<GainPart> gains = {};         // indexed by contributions; empty: gains are not known
+  const ProbeRates* probe_rates = nullptr;  // of the evidence; absent: lines were watched
 };
 [[nodiscard]] Expansion expansion_of(const Strata& strata);
 

@@ -2,8 +2,8 @@
 #include "attribution/timeline/probe_timeline.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -22,26 +22,19 @@ LineBytes bytes_of_mask(std::uint64_t mask) {
   return bytes;
 }
 
-struct Likelihood {
-  double log = 0, active = 0, detection = 1;
-};
+std::uint64_t line_of(std::uint64_t address) { return address - address % LineBytes::line_bytes; }
 
-Likelihood likelihood(std::span<const ProbeOutcome> outcomes, double hits, double rate) {
-  double detected = 0;
-  for (const ProbeOutcome& outcome : outcomes) {
-    detected += -std::expm1(-rate * outcome.gap_ns);
-  }
-  Likelihood result;
-  result.active = std::min(hits / detected, 1.0);
-  result.detection = detected / static_cast<double>(outcomes.size());
-  for (const ProbeOutcome& outcome : outcomes) {
-    const double chance = std::min(result.active * -std::expm1(-rate * outcome.gap_ns), 1 - 1e-9);
-    result.log += std::log(outcome.changed ? chance : 1 - chance);
-  }
-  return result;
+ProbeOutcome outcome_of(const profile::WatchRow& watch, LineBytes changed) {
+  constexpr double any_gap = 1e9;  // earlier stores show at any gap
+  const bool before = !changed.empty() && watch.probe->changed == 0;
+  return {before ? any_gap : static_cast<double>(watch.probe->gap_ns), !changed.empty()};
 }
 
-std::uint64_t line_of(std::uint64_t address) { return address - address % LineBytes::line_bytes; }
+/// Probes of one line by one thread, or at one instruction; their rate is fitted once.
+struct AlikeProbes {
+  ProbeOutcomes outcomes;
+  std::uint32_t rate = ProbeRates::none;
+};
 
 /// The communications that a probe saw, each counted `weight` times to include unseen ones.
 OwnershipTimeline tell(const profile::WatchRow& watch, LineBytes changed, double weight, const ProbedLines& lines) {
@@ -70,32 +63,54 @@ OwnershipTimeline tell(const profile::WatchRow& watch, LineBytes changed, double
   return timeline;
 }
 
+LineKey line_key(const profile::WatchRow& watch) { return {watch.thread.value, watch.line}; }
+LineKey page_key(const profile::WatchRow& watch) { return {watch.thread.value, watch.line >> 12U}; }
+
+std::uint64_t instruction_of(const profile::WatchRow& watch) {
+  return watch.sample_access_ip != 0 ? watch.sample_access_ip : watch.sample_ip;
+}
+
+/// Fits a rate to the probes of each line of a thread that saw many stores, and to those at each instruction for the
+/// others.
+ProbeRates probe_rates(std::span<const profile::WatchRow> watches, const ProbedLines& lines) {
+  constexpr double least_hits_of_line = 30;
+  std::map<LineKey, AlikeProbes> of_line;
+  std::map<std::uint64_t, AlikeProbes> of_instruction;
+  std::set<LineKey> pages;  // with a change: probes of others tell nothing of stores
+  for (std::size_t i = 0; i < watches.size(); ++i) {
+    if (watches[i].probe) {
+      of_line[line_key(watches[i])].outcomes.add(outcome_of(watches[i], lines.changed(i)));
+      if (!lines.changed(i).empty()) {
+        pages.insert(page_key(watches[i]));
+      }
+    }
+  }
+  for (std::size_t i = 0; i < watches.size(); ++i) {
+    if (watches[i].probe && pages.contains(page_key(watches[i]))) {
+      of_instruction[instruction_of(watches[i])].outcomes.add(outcome_of(watches[i], lines.changed(i)));
+    }
+  }
+  ProbeRates rates;
+  rates.of_watch.assign(watches.size(), ProbeRates::none);
+  for (std::size_t i = 0; i < watches.size(); ++i) {
+    if (!watches[i].probe || lines.changed(i).empty()) {
+      continue;
+    }
+    AlikeProbes& line = of_line[line_key(watches[i])];
+    AlikeProbes& alike = line.outcomes.hits() >= least_hits_of_line ? line : of_instruction[instruction_of(watches[i])];
+    if (alike.rate == ProbeRates::none) {
+      alike.rate = static_cast<std::uint32_t>(rates.rates.size());
+      rates.rates.push_back(store_rate(alike.outcomes));
+    }
+    rates.of_watch[i] = alike.rate;
+  }
+  return rates;
+}
+
 }  // namespace
 
 bool may_have_seen_store(const profile::WatchRow& watch) {
   return watch.probe && (watch.probe->changed != 0 || watch.probe->value_bytes != 0);
-}
-
-StoreRate store_rate(std::span<const ProbeOutcome> outcomes) {
-  constexpr std::size_t least_hits = 8;
-  constexpr double slowest = 1e-6, fastest = 0.1, step = 1.5;  // stores a nanosecond
-  const auto hits = static_cast<double>(
-      std::count_if(outcomes.begin(), outcomes.end(), [](const ProbeOutcome& outcome) { return outcome.changed; }));
-  if (hits < least_hits) {
-    return {outcomes.empty() ? 0 : hits / static_cast<double>(outcomes.size()), 0, 1};
-  }
-  StoreRate best;
-  double best_log = -INFINITY;
-  for (double rate = slowest; rate < fastest; rate *= step) {
-    const Likelihood found = likelihood(outcomes, hits, rate);
-    if (found.log > best_log) {
-      best_log = found.log;
-      best = {found.active, rate, found.detection};
-    }
-  }
-  // Probes without a change can represent active partners only as far as there are such probes.
-  best.detection = std::max(best.detection, hits / static_cast<double>(outcomes.size()));
-  return best;
 }
 
 ProbedLines::ProbedLines(std::span<const profile::WatchRow> watches, std::span<const profile::ThreadRow> threads,
@@ -248,28 +263,15 @@ std::uint64_t unknown_writers(std::span<const profile::WatchRow> watches,
   return unknown;
 }
 
-void tell_probes(std::span<const profile::WatchRow> watches, std::span<OwnershipTimeline> timelines,
-                 const ProbedLines& lines) {
-  constexpr double any_gap = 1e9;  // earlier stores show at any gap
-  const auto between_looks = [](const profile::WatchRow& watch) { return watch.probe->changed != 0; };
-  std::map<LineKey, std::vector<ProbeOutcome>> outcomes;  // of a thread's probes of a line
-  for (std::size_t i = 0; i < watches.size(); ++i) {
-    if (watches[i].probe) {
-      const bool changed = !lines.changed(i).empty();
-      const bool before = changed && !between_looks(watches[i]);
-      outcomes[{watches[i].thread.value, watches[i].line}].push_back(
-          {before ? any_gap : static_cast<double>(watches[i].probe->gap_ns), changed});
-    }
-  }
-  std::map<LineKey, double> weights;
-  for (const auto& [line, of_line] : outcomes) {
-    weights[line] = 1 / store_rate(of_line).detection;
-  }
+ProbeRates tell_probes(std::span<const profile::WatchRow> watches, std::span<OwnershipTimeline> timelines,
+                       const ProbedLines& lines) {
+  ProbeRates rates = probe_rates(watches, lines);
   for (std::size_t i = 0; i < watches.size() && i < timelines.size(); ++i) {
     if (watches[i].probe && !lines.changed(i).empty()) {
-      timelines[i] = tell(watches[i], lines.changed(i), weights[{watches[i].thread.value, watches[i].line}], lines);
+      timelines[i] = tell(watches[i], lines.changed(i), 1 / rates.rates[rates.of_watch[i]].detection, lines);
     }
   }
+  return rates;
 }
 
 }  // namespace crosstalk::attribution

@@ -16,27 +16,13 @@
 
 #include "attribution/timeline/sampled_code.h"
 #include "attribution/timeline/seen.h"
+#include "attribution/timeline/store_rate.h"
 #include "profile/model.h"
 
 namespace crosstalk::attribution {
 
 /// True if a probe that took the watch's place may have seen a store. The samples there decide.
 [[nodiscard]] bool may_have_seen_store(const profile::WatchRow& watch);
-
-/// The rate of stores to a line, by its probes. While a partner is active, the probability that it stores within a gap
-/// g is 1 - exp(-rate g). The victim stands still and does not compete, so `rate` is not the program's own rate. The
-/// program and the processors decide if a partner is active.
-struct StoreRate {
-  double active = 0;     // the chance that a partner is active, 0..1
-  double rate = 0;       // stores a nanosecond of one who is
-  double detection = 1;  // of the probes to which a partner was active, the part that saw a store, 0..1
-};
-struct ProbeOutcome {
-  double gap_ns = 0;
-  bool changed = false;
-};
-/// The most likely rate; a detection of 1 if there are too few outcomes to tell.
-[[nodiscard]] StoreRate store_rate(std::span<const ProbeOutcome> outcomes);
 
 /// Collects from samples which threads use the probed lines, and finds the bytes that others stored to.
 class ProbedLines {
@@ -88,8 +74,9 @@ class ProbedLines {
 
 /// Fills the timelines of probes that saw a store: communications from the possible producers to the sampled thread,
 /// divided in proportion to their samples if there are several; without a known producer, an interrupted one. `watches`
-/// and `timelines` go together.
-void tell_probes(std::span<const profile::WatchRow> watches, std::span<OwnershipTimeline> timelines,
-                 const ProbedLines& lines);
+/// and `timelines` go together. Each stands for those that its line's rate of stores says were missed; returns these
+/// rates.
+ProbeRates tell_probes(std::span<const profile::WatchRow> watches, std::span<OwnershipTimeline> timelines,
+                       const ProbedLines& lines);
 
 }  // namespace crosstalk::attribution

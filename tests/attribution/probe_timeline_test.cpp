@@ -3,46 +3,13 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <vector>
-
-#include "base/random.h"
 
 namespace crosstalk::attribution::probe_timeline_test {
 namespace {
 
 constexpr std::uint64_t line = 0x5000;
 constexpr std::uint64_t own_code = 0x401000, others_code = 0x402000;
-
-double uniform(std::uint64_t& state) { return static_cast<double>(next_random(state) >> 11U) * 0x1p-53; }
-
-/// Probes of a line that a partner, active for a part of the time, stores to at random moments.
-std::vector<ProbeOutcome> outcomes(double active, double rate, int count, std::uint64_t seed) {
-  std::vector<ProbeOutcome> result;
-  std::uint64_t state = random_state(seed, 1);
-  for (int i = 0; i < count; ++i) {
-    const double gap_ns = std::exp2(8 + 6 * uniform(state));
-    result.push_back({gap_ns, uniform(state) < active && uniform(state) < -std::expm1(-rate * gap_ns)});
-  }
-  return result;
-}
-
-TEST(StoreRate, IsToldByTheGaps) {
-  for (const double rate : {1e-4, 1e-3, 1e-2}) {
-    const StoreRate found = store_rate(outcomes(0.6, rate, 5000, 3));
-    EXPECT_NEAR(found.active, 0.6, 0.1) << rate;
-    EXPECT_GT(found.rate, rate / 2.5) << rate;
-    EXPECT_LT(found.rate, rate * 2.5) << rate;
-    EXPECT_GT(found.detection, 0);
-    EXPECT_LE(found.detection, 1);
-  }
-}
-
-TEST(StoreRate, OfFewOutcomesNothingIsMadeUp) {
-  EXPECT_EQ(store_rate({}).detection, 1);
-  EXPECT_EQ(store_rate(outcomes(0, 1, 100, 5)).active, 0);
-  EXPECT_EQ(store_rate(outcomes(0.5, 1, 4, 5)).detection, 1);
-}
 
 class Code : public SampledCode {
  public:
@@ -195,6 +162,25 @@ TEST_F(Probes, AThreadThatIsAboutToStoreIsNamedWhereNobodyWasSampledStoring) {
   timelines = tell();
   ASSERT_EQ(timelines[0].communications.size(), 1U);
   EXPECT_EQ(timelines[0].communications[0].producer.thread, ThreadId{3}) << "a store that was sampled says more";
+}
+
+// Two probes of each of 30 lines at one instruction: long gaps see stores, short ones none.
+TEST_F(Probes, LinesWithFewSeenStoresTakeTheRateOfTheirInstruction) {
+  for (std::uint32_t i = 0; i < 60; ++i) {
+    probe(i % 2 == 0 ? 0 : 0x0f, 1000 + i);
+    profile::WatchRow& watch = watches_.back();
+    watch.line = watch.sample_address = line + std::uint64_t{i / 2} * 64;
+    watch.probe->gap_ns = i % 2 == 0 ? 1000 : 16'000;
+    samples_.back().address = watch.line;
+  }
+  ProbedLines lines(watches_, threads_, code_);
+  std::vector<OwnershipTimeline> timelines(watches_.size());
+  const ProbeRates rates = tell_probes(watches_, timelines, lines);
+  ASSERT_EQ(rates.rates.size(), 1U);
+  EXPECT_GT(1 / rates.rates[0].detection, 1.5) << "the probes with short gaps met active partners, too";
+  EXPECT_EQ(rates.of_watch[0], ProbeRates::none);
+  EXPECT_EQ(rates.of_watch[1], 0U);
+  EXPECT_EQ(rates.of_watch[59], 0U);
 }
 
 }  // namespace
