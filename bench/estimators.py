@@ -13,6 +13,7 @@ STUDY = os.path.join(common.BUILD, "tests", "simulation", "estimator_study")
 PLOT = "estimators.svg"
 LARGEST_BIAS, LEAST_COVERAGE, MOST_COVERAGE = 0.02, 0.90, 0.98
 LARGEST_COUNT_BIAS = 0.03
+LARGEST_PROBED_ERROR, LEAST_PROBED_COVERAGE = 0.10, 0.92
 OF_COUNTS = ("post_stratified", "board")  # the default and the published one: the others are variants of these
 
 EXPLANATION = """## Estimators
@@ -113,6 +114,38 @@ What it says:
   number is wrong, by as much as the table says.
 
 """
+PROBING = """## Estimators where lines are probed
+
+Written by `./dev bench estimators --only probing --runs {runs}`. A simulated program of threads in a ring, each of which stores
+to lines that the next one loads, is probed {runs} times with different seeds (`tests/simulation/probing.h`): its clocks expire
+each 4 ms of 4 s, a random half of the samples read their line twice with the drawn gaps of the collector (0.25 to 16.4 us), under
+its rules for handlers that meet, and the rows go through the timeline and the default estimator of a report. The truth is the time
+of the loads that waited for another thread's store.
+
+- *median*: of the runs' errors of the total cost, as a part of the true one; *bias*: their mean, with its standard error.
+- *coverage*: in how many of (run, pair, sort) with a true cost the 95 % interval held it.
+- *width*, *detections*: as above.
+
+In bold: a median error below {bias:.0%}, and coverage from {least:.0%} to {most:.0%}.
+
+{scenarios}
+
+What it says:
+
+- Stores up to some 10 us apart are charged right, at random, at equal intervals or in bursts, also if they come faster while the
+  loading thread stands still: the fit tells an active partner apart from the rate of its stores.
+- `random_20us` and slower: the longest gaps see about as much in proportion as short ones, so any slower rate is as likely, and the
+  mean is low, and the interval holds less often than it says. `half_period` and `doubled_gap` are its companions, which say
+  the same within their intervals.
+- `random_100us`: one or two changes are seen a run. The interval of a pair that was seen says how little that tells.
+- `regular_30us`: a load waits for a store that has just been made, so the next one comes later than the longest gap. It is as if
+  nobody stored; a longer gap would disturb the program more.
+- `silent`: no probe can see a store that leaves the value as it was. If half of the stores are silent, the others tell.
+- `ring_64`: each line has some five probes and one change, which the common rate of its instruction makes up for. But a third of
+  the lines has no sample of a storing thread: its writer is unknown, which a report says, and its cost is in no figure.
+- `lockstep`, `lockstep_ring`: handlers that meet drop half of the probes and more; those that are left say nearly the same.
+
+"""
 
 
 def earlier(path):
@@ -162,6 +195,23 @@ def counting_tables(results):
     return common.table([*COLUMNS, "reported"], rows) + nothing_found(results, "communications")
 
 
+def probing_cells(scenario, score):
+    small = abs(score["median_error"]) < LARGEST_PROBED_ERROR
+    covers = LEAST_PROBED_COVERAGE <= score["coverage"] <= MOST_COVERAGE
+    return [f"`{scenario}`", bold(small, f"{100 * score['median_error']:+.1f}"),
+            f"{100 * score['bias']:+.1f} ± {100 * score['bias_error']:.1f}", bold(covers, f"{100 * score['coverage']:.1f}"),
+            f"{score['width']:.2f}", f"{score['detections']:.0f}"]
+
+
+def bold(chosen, text):
+    return f"**{text}**" if chosen else text
+
+
+def probing_tables(results):
+    rows = [probing_cells(result["scenario"], result["scores"][0]) for result in results if result["scores"][0]["true_s"] > 0]
+    return common.table(["scenario", "median, %", "bias, %", "coverage, %", "width", "detections"], rows) + nothing_found(results, "s")
+
+
 def summaries(results):
     return common.table(["scenario", "what happens"], [[f"`{result['scenario']}`", result["summary"]] for result in results])
 
@@ -207,11 +257,18 @@ def write_counting(results):
     common.write_section("accuracy.md", "estimators-counting", text + counting_tables(results))
 
 
+def write_probing(results):
+    text = PROBING.format(runs=results[0]["runs"], scenarios=summaries(results), bias=LARGEST_PROBED_ERROR,
+                          least=LEAST_PROBED_COVERAGE, most=MOST_COVERAGE)
+    common.write_section("accuracy.md", "estimators-probing", text + probing_tables(results))
+
+
 def main():
     parser = argparse.ArgumentParser(prog="./dev bench estimators", description=__doc__)
     parser.add_argument("--runs", type=int, default=200, help="runs of each scenario (default 200)")
-    parser.add_argument("--only", choices=["timing", "counting"],
-                        help="the scenarios that a clock samples, or those whose samples count; writes their section alone")
+    parser.add_argument("--only", choices=["timing", "counting", "probing"],
+                        help="the scenarios that a clock samples, those whose samples count, or those whose lines are probed; "
+                             "writes their section alone")
     parser.add_argument("--results", metavar="FILE", help="what estimator_study has printed before, instead of running it")
     parser.add_argument("scenario", nargs="*", help="these scenarios only; writes no document")
     options = parser.parse_args()
@@ -219,9 +276,11 @@ def main():
     results = earlier(options.results) if options.results else list(judged(max(options.runs, 2), chosen))
     if not results:
         sys.exit(f"bench: there is no scenario called {' or '.join(options.scenario)}")
-    timing = [result for result in results if not result["counts"]]
+    probing = [result for result in results if result.get("probed")]
+    timing = [result for result in results if not result["counts"] and result not in probing]
     counting = [result for result in results if result["counts"]]
-    for some, tables_of, write in (timing, tables, write_timing), (counting, counting_tables, write_counting):
+    for some, tables_of, write in (timing, tables, write_timing), (counting, counting_tables, write_counting), (
+            probing, probing_tables, write_probing):
         if some:
             print(tables_of(some))
         if some and not options.scenario:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // estimator_study [RUNS [SCENARIO...]]: judges all estimators, prints one JSON object a scenario and line. The
-// scenarios called "counting" are all those whose samples count, "timing" all others.
+// scenarios called "counting" are all those whose samples count, "timing" all others, "probing" those whose lines are
+// probed.
 #include <algorithm>
 #include <cstdlib>
 #include <iostream>
@@ -13,15 +14,18 @@
 
 namespace {
 
+using crosstalk::simulation::ProbedProgram;
 using crosstalk::simulation::Scenario;
 using crosstalk::simulation::Score;
 
-nlohmann::ordered_json json(const Scenario& scenario, const std::vector<Score>& scores) {
+template <class Simulated>
+nlohmann::ordered_json json(const Simulated& scenario, const std::vector<Score>& scores) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (const Score& score : scores) {
     list.push_back({{"estimator", score.estimator->name},
                     {"bias", score.bias},
                     {"bias_error", score.bias_error},
+                    {"median_error", score.median_error},
                     {"misplaced", score.misplaced},
                     {"coverage", score.coverage},
                     {"cells", score.cells},
@@ -36,10 +40,13 @@ nlohmann::ordered_json json(const Scenario& scenario, const std::vector<Score>& 
           {"counts", any.counts},      {"withheld", any.withheld},    {"scores", list}};
 }
 
-bool is_chosen(const Scenario& scenario, const std::vector<std::string>& names) {
-  const bool counting = scenario.observer.source != crosstalk::simulation::Source::clock;
-  const auto named = [&](std::string_view name) { return std::find(names.begin(), names.end(), name) != names.end(); };
-  return names.empty() || named(scenario.name) || named(counting ? "counting" : "timing");
+bool is_chosen(std::string_view name, std::string_view kind, const std::vector<std::string>& names) {
+  const auto named = [&](std::string_view one) { return std::find(names.begin(), names.end(), one) != names.end(); };
+  return names.empty() || named(name) || named(kind);
+}
+
+std::string_view kind_of(const Scenario& scenario) {
+  return scenario.observer.source != crosstalk::simulation::Source::clock ? "counting" : "timing";
 }
 
 }  // namespace
@@ -50,8 +57,15 @@ int main(int count, char** arguments) {
   const std::uint32_t runs =
       count > 1 ? static_cast<std::uint32_t>(std::strtoul(arguments[1], nullptr, 10)) : default_runs;
   for (const Scenario& scenario : crosstalk::simulation::scenarios()) {
-    if (is_chosen(scenario, names)) {
+    if (is_chosen(scenario.name, kind_of(scenario), names)) {
       std::cout << json(scenario, judge(scenario, crosstalk::attribution::estimators(), runs)).dump() << std::endl;
+    }
+  }
+  for (const ProbedProgram& program : crosstalk::simulation::probed_programs()) {
+    if (is_chosen(program.name, "probing", names)) {
+      auto result = json(program, {judge(program, runs)});
+      result["probed"] = true;
+      std::cout << result.dump() << std::endl;
     }
   }
   return 0;

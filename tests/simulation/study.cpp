@@ -8,8 +8,10 @@
 
 #include "attribution/samples/weights.h"
 #include "attribution/timeline/probe_effect.h"
+#include "attribution/timeline/probe_timeline.h"
 #include "attribution/timeline/third_parties.h"
 #include "base/units.h"
+#include "tests/simulation/probing.h"
 
 namespace crosstalk::simulation {
 namespace {
@@ -18,7 +20,12 @@ using attribution::Amount;
 using attribution::Matrix;
 using CellKey = std::pair<std::pair<std::uint32_t, std::uint32_t>, std::size_t>;  // pair, sort
 
-std::vector<attribution::OwnershipTimeline> timelines_of(const SimulatedRun& run) {
+struct Timelines {
+  std::vector<attribution::OwnershipTimeline> of_watch;
+  attribution::ProbeRates rates;
+};
+
+Timelines timelines_of(const SimulatedRun& run) {
   std::vector<attribution::OwnershipTimeline> timelines;
   std::span<const profile::TrapRow> left = run.traps;
   for (const profile::WatchRow& watch : run.watches) {
@@ -31,11 +38,15 @@ std::vector<attribution::OwnershipTimeline> timelines_of(const SimulatedRun& run
     left = left.subspan(own);
   }
   attribution::LineStores stores(timelines, run.threads);
+  SimulatedCode code;
+  attribution::ProbedLines probed(run.watches, run.threads, code);
   for (const profile::SampleRow& sample : run.samples) {
     stores.add(sample);
+    probed.add(sample);
   }
   attribution::find_producers(run.watches, timelines, stores, run.threads);
-  return timelines;
+  attribution::ProbeRates rates = attribution::tell_probes(run.watches, timelines, probed);
+  return {std::move(timelines), std::move(rates)};
 }
 
 /// The estimates of a run: the seen pairs, and the limits of the others.
@@ -72,6 +83,15 @@ std::map<CellKey, const Amount*> amounts_of(const Matrix& matrix) {
     result[{{cell.producer, cell.consumer}, 1}] = &cell.true_sharing;
   }
   return result;
+}
+
+double median_of(std::vector<double> values) {
+  if (values.empty()) {
+    return 0;
+  }
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
 }
 
 /// Sums over the runs of one estimator.
@@ -111,6 +131,9 @@ class Tally {
     true_s_ += true_s;
     counts_ = estimated.counts;
     withheld_ = attribution::why_no_counts(run.events);
+    if (true_s > 0) {
+      errors_.push_back(estimated_s / true_s - 1);
+    }
     squares_ += (estimated_s - true_s) * (estimated_s - true_s);
     ++runs_;
   }
@@ -128,6 +151,7 @@ class Tally {
     score.cells = cells_;
     score.coverage = cells_ > 0 ? static_cast<double>(covered_) / static_cast<double>(cells_) : 0;
     score.total_coverage = totals_ > 0 ? static_cast<double>(totals_covered_) / static_cast<double>(totals_) : 0;
+    score.median_error = median_of(errors_);
     score.width = intervals_ > 0 ? width_ / static_cast<double>(intervals_) : 0;
     if (score.true_s > 0) {
       const double error_s = score.estimated_s - score.true_s;
@@ -155,20 +179,23 @@ class Tally {
 
   std::map<CellKey, double> excess_s_;
   double estimated_s_ = 0, true_s_ = 0, squares_ = 0, width_ = 0, seen_ = 0;
+  std::vector<double> errors_;  // of each run's total, as fractions of the true one
   std::uint64_t cells_ = 0, covered_ = 0, intervals_ = 0, totals_ = 0, totals_covered_ = 0;
   std::uint32_t runs_ = 0;
   bool counts_ = false;
   std::string withheld_;
 };
 
-Estimated estimate_from(const SimulatedRun& run, std::span<const attribution::OwnershipTimeline> timelines,
-                        const attribution::Estimator& estimator, std::string count_unknown = {}) {
+Estimated estimate_from(const SimulatedRun& run, const Timelines& timelines, const attribution::Estimator& estimator,
+                        std::string count_unknown = {}) {
   attribution::Strata strata(run.watches, run.threads, estimator.policy);
   for (const profile::SampleRow& sample : run.samples) {
     strata.add(sample);
   }
   strata.finish();
-  auto estimate = attribution::estimate(estimator, attribution::WatchEvidence(run.watches, timelines, strata), strata);
+  const attribution::WatchEvidence evidence(run.watches, timelines.of_watch, strata);
+  auto estimate = attribution::estimate(estimator, evidence, strata);
+  estimate.expansion.probe_rates = &timelines.rates;
   estimate.expansion.count_unknown = std::move(count_unknown);
   attribution::PairAmounts amounts(estimate.expansion, attribution::thread_pair);
   for (const attribution::Contribution& c : estimate.contributions) {
@@ -192,13 +219,17 @@ Matrix reported_of(const SimulatedRun& run, const attribution::Estimator& estima
   return estimate_from(run, timelines_of(run), estimator, attribution::why_no_counts(run.events)).matrix;
 }
 
-std::vector<Score> judge(const Scenario& scenario, std::span<const attribution::Estimator> estimators,
-                         std::uint32_t runs, std::uint64_t first_seed) {
+namespace {
+
+/// `simulated`: returns the run with a seed, in the memory of another run's samples.
+template <class Simulated>
+std::vector<Score> judge_runs(Simulated simulated, std::span<const attribution::Estimator> estimators,
+                              std::uint32_t runs, std::uint64_t first_seed) {
   std::vector<Tally> tallies(estimators.size());
   std::vector<profile::SampleRow> room;
   for (std::uint32_t i = 0; i < runs; ++i) {
-    SimulatedRun run = simulate(scenario, first_seed + i, std::move(room));
-    const auto timelines = timelines_of(run);
+    SimulatedRun run = simulated(first_seed + i, std::move(room));
+    const Timelines timelines = timelines_of(run);
     for (std::size_t e = 0; e < estimators.size(); ++e) {
       tallies[e].add(run, estimate_from(run, timelines, estimators[e]));
     }
@@ -209,6 +240,22 @@ std::vector<Score> judge(const Scenario& scenario, std::span<const attribution::
     scores.push_back(tallies[e].finish(estimators[e]));
   }
   return scores;
+}
+
+}  // namespace
+
+std::vector<Score> judge(const Scenario& scenario, std::span<const attribution::Estimator> estimators,
+                         std::uint32_t runs, std::uint64_t first_seed) {
+  return judge_runs([&](std::uint64_t seed,
+                        std::vector<profile::SampleRow> room) { return simulate(scenario, seed, std::move(room)); },
+                    estimators, runs, first_seed);
+}
+
+Score judge(const ProbedProgram& program, std::uint32_t runs, std::uint64_t first_seed) {
+  const auto simulated = [&](std::uint64_t seed, std::vector<profile::SampleRow> /*room*/) {
+    return simulate(program, seed);
+  };
+  return judge_runs(simulated, attribution::estimators().first(1), runs, first_seed).front();
 }
 
 }  // namespace crosstalk::simulation

@@ -9,6 +9,7 @@
 
 #include "attribution/estimate/amounts.h"
 #include "attribution/estimate/estimator.h"
+#include "tests/simulation/probing.h"
 #include "tests/simulation/run.h"
 
 namespace crosstalk::simulation {
@@ -28,6 +29,7 @@ struct Score {
   std::string withheld;       // why a report would not say it; empty: it would
   double bias = 0;            // mean of estimated total - true total
   double bias_error = 0;      // its standard error
+  double median_error = 0;    // of a run's total, likewise
   double misplaced = 0;       // half the sum over pairs and sorts of |mean estimate - mean truth|, beyond the bias
   double coverage = 0;        // share of (run, pair, sort) with a true cost whose interval holds it
   std::uint64_t cells = 0;    // how many of them there are
@@ -41,5 +43,7 @@ struct Score {
 /// of communications that a report would not show.
 [[nodiscard]] std::vector<Score> judge(const Scenario& scenario, std::span<const attribution::Estimator> estimators,
                                        std::uint32_t runs, std::uint64_t first_seed = 1);
+/// The default estimator's score where lines are probed.
+[[nodiscard]] Score judge(const ProbedProgram& program, std::uint32_t runs, std::uint64_t first_seed = 1);
 
 }  // namespace crosstalk::simulation
