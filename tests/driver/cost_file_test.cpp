@@ -102,11 +102,14 @@ TEST_F(Kept, what_is_kept_is_used_and_what_others_say_is_not) {
   CostKey before = key;
   before.boot = "the last one";
   std::ofstream(file()) << to_json(before, kept);
-  config = {};
-  calibrate_once(probe, config);
-  EXPECT_NE(config.signal_cost_ns, 123'456U);
-  const std::string text{std::istreambuf_iterator<char>(std::ifstream(file()).rdbuf()), {}};
-  EXPECT_TRUE(parse_costs(text, key)) << text;
+  const auto text = [&] { return std::string(std::istreambuf_iterator<char>(std::ifstream(file()).rdbuf()), {}); };
+  constexpr int tries = 20;  // a busy machine may leave nothing to keep
+  for (int i = 0; i < tries && !parse_costs(text(), key); ++i) {
+    config = {};
+    calibrate_once(probe, config);
+    EXPECT_NE(config.signal_cost_ns, 123'456U);
+  }
+  EXPECT_TRUE(parse_costs(text(), key)) << text();
 }
 
 TEST_F(Kept, a_folder_of_somebody_else_is_left_as_it_is) {
