@@ -137,7 +137,6 @@ struct ProbedThread {
   double end_ns = 0;  // of the phase
   bool works = true;
   std::uint32_t line = 0;  // of a load
-  double load_ns = 0;      // when it began
   double tick_ns = 0;
   double last_cpu_ns = 0;            // since when no sample has represented its time
   double handled_ns = 0;             // in handlers
@@ -236,7 +235,6 @@ class Probing {
     ProbedThread& thread = threads_[index];
     const double now_ns = thread.end_ns;
     thread.line = index * program_.lines + below(random_, program_.lines);
-    thread.load_ns = now_ns;
     pass(thread.line, now_ns, 1);
     StoredLine& line = lines_[thread.line];
     const bool waits = program_.rhythm == Rhythm::in_turn;
