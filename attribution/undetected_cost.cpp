@@ -52,10 +52,11 @@ Undetected undetected_cost(const Analysis& analysis, const ReachableTime& time, 
   if (const auto& unseen = analysis.communication.unseen) {
     facts.unseen_s = unseen->cost.true_s + unseen->cost.false_s;
   }
-  if (cpu_time_known(analysis)) {
-    const double unsampled_s = time.any_company() ? uncovered_s : 0;
-    facts.reachable_s = time.reachable_s() + unsampled_s;
-    facts.out_of_reach_s = std::min(time.out_of_reach_s() + unsampled_s, *facts.reachable_s);
+  if (!time.any_company()) {
+    facts.reachable_s = 0;
+  } else if (cpu_time_known(analysis)) {
+    facts.reachable_s = time.reachable_s() + uncovered_s;
+    facts.out_of_reach_s = std::min(time.out_of_reach_s() + uncovered_s, *facts.reachable_s);
   }
   facts.seen_s = seen_s(analysis.communication.cells);
   return undetected(facts);

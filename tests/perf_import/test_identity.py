@@ -173,6 +173,7 @@ class Identity(Case):
         self.assertIn("67 % of the event instructions:u", " ".join(each["sentence"] for each in report["findings"]))
         text = self.crosstalk("report", self.profile).stdout
         self.assertNotIn("CPU time", text.split("Threads")[0])
+        self.assertEqual(report["communication"]["undetected"]["at_most_s"], 0, "there is one thread")
 
     def test_a_part_of_a_copy_and_empty_features_are_read_as_far_as_they_go(self):
         path = self.build("lib.so", "-Wl,--build-id=none")
