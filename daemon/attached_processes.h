@@ -31,6 +31,8 @@ class OutsideCollector {
   [[nodiscard]] virtual std::vector<profile::MessageRow> take_remarks() = 0;
   /// Returns the processes that it failed to observe since the last call, with unobserved_because.
   [[nodiscard]] virtual std::vector<profile::ProcessRow> take_unobserved() { return {}; }
+  /// All that happened before this time (CLOCK_MONOTONIC, ns) is in the arena.
+  [[nodiscard]] virtual std::uint64_t handled_until_ns() const { return UINT64_MAX; }
 };
 
 /// How a session attaches to its targets.
@@ -61,6 +63,9 @@ class AttachedProcesses {
   [[nodiscard]] std::vector<profile::MessageRow> take_remarks();
   [[nodiscard]] std::vector<profile::ProcessRow> take_unobserved() {
     return collector_ != nullptr ? collector_->take_unobserved() : std::vector<profile::ProcessRow>();
+  }
+  [[nodiscard]] std::uint64_t handled_until_ns() const {
+    return collector_ != nullptr ? collector_->handled_until_ns() : UINT64_MAX;
   }
 
  private:

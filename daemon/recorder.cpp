@@ -37,6 +37,18 @@ constexpr std::uint64_t retry_ns = 5 * second;
 // A file stays open for so long after its interval, for rows that come late: longer than a watch lasts, and than the
 // rings go unread.
 constexpr std::uint64_t late_rows_ns = 150 * ms;
+// It stays open longer while an outside collector has not handled all of its interval, on a busy machine, but not for
+// ever.
+constexpr std::uint64_t longest_open_ns = 2 * second;
+constexpr std::uint64_t look_again_ns = 20 * ms;
+
+std::uint64_t handled_until_ns(const Targets& targets) {
+  std::uint64_t until_ns = UINT64_MAX;
+  for (const Target& target : targets) {
+    until_ns = std::min(until_ns, target.handled_until_ns());
+  }
+  return until_ns;
+}
 
 /// True if the launched command has ended. Only a watched command's attachment can outlive it.
 bool command_has_ended(const Targets& targets) {
@@ -195,7 +207,21 @@ void Recorder::stop_with_command(Targets& targets) {
   }
 }
 
+/// `handled_ns`: all that happened before was in the rings when they were drained.
+void Recorder::finish_file(std::uint64_t handled_ns) {
+  if (due_.finish == 0 || now_ns_ < due_.finish) {
+    return;
+  }
+  if (handled_ns < switched_ns_ && now_ns_ < switched_ns_ + longest_open_ns) {
+    due_.finish = now_ns_ + look_again_ns;
+    return;
+  }
+  due_.finish = 0;
+  sink_.finish_ended();
+}
+
 void Recorder::pass(Targets& targets) {
+  const std::uint64_t handled_ns = handled_until_ns(targets);
   now_ns_ = monotonic_ns();
   sink_.set_now(now_ns_);
   const Drainer::Pass pass = drainer_.drain(now_ns_);
@@ -204,10 +230,7 @@ void Recorder::pass(Targets& targets) {
     drainer_.find_lost_threads(now_ns_);
     commit(now_ns_);
   }
-  if (due_.finish != 0 && now_ns_ >= due_.finish) {
-    due_.finish = 0;
-    sink_.finish_ended();
-  }
+  finish_file(handled_ns);
   if (due_.change != 0 && now_ns_ >= due_.change && !winding_up_) {
     change_files(targets);
   }
@@ -316,6 +339,7 @@ void Recorder::change_files(Targets& targets) {
   sink_.hand_over();
   begin_file();
   commit(now_ns_);
+  switched_ns_ = now_ns_;
   due_.finish = now_ns_ + late_rows_ns;
 }
 

@@ -59,6 +59,7 @@ class Recorder {
   void commit(std::uint64_t now_ns);
   void update_session(std::uint64_t now_ns);
   void retry_if_failing(std::uint64_t now_ns);
+  void finish_file(std::uint64_t handled_ns);
   void change_files(Targets& targets);
   void end_file(Targets& targets);
   void begin_file();
@@ -85,8 +86,9 @@ class Recorder {
   profile::Session session_;
   Due due_;
   std::uint64_t cpu_before_ns_;
-  std::uint64_t now_ns_ = 0;  // of the last pass
-  bool winding_up_ = false;   // the targets have ended
+  std::uint64_t now_ns_ = 0;       // of the last pass
+  std::uint64_t switched_ns_ = 0;  // when the present file began
+  bool winding_up_ = false;        // the targets have ended
   int timeout_ms_ = 0;
 };
 

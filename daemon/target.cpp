@@ -62,6 +62,11 @@ std::vector<profile::ProcessRow> Target::take_unobserved() {
   return attached != nullptr ? attached->take_unobserved() : std::vector<profile::ProcessRow>();
 }
 
+std::uint64_t Target::handled_until_ns() const {
+  const auto* const attached = std::get_if<AttachedProcesses>(&target_);
+  return attached != nullptr ? attached->handled_until_ns() : UINT64_MAX;
+}
+
 bool all_ended(const Targets& targets) {
   return std::all_of(targets.begin(), targets.end(), [](const Target& target) { return target.ended(); });
 }

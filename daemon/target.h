@@ -47,6 +47,8 @@ class Target {
   [[nodiscard]] std::vector<profile::MessageRow> take_remarks();
   /// Returns the processes that an outside collector could not observe since the last call, and why.
   [[nodiscard]] std::vector<profile::ProcessRow> take_unobserved();
+  /// All that an outside collector saw before this time (CLOCK_MONOTONIC, ns) is in the arena.
+  [[nodiscard]] std::uint64_t handled_until_ns() const;
 
  private:
   std::variant<Child, AttachedProcesses> target_;

@@ -55,10 +55,11 @@ void Observer::run() {
   pollfd stop{stop_.get(), POLLIN, 0};
   std::unique_lock held(mutex_);
   while (::poll(&stop, 1, 0) <= 0 && !session_->over()) {
-    session_->pass();
+    handled_until_ns_.store(session_->pass(), std::memory_order_release);
     session_->wait(stop_.get(), held);
   }
   session_->end();
+  handled_until_ns_.store(UINT64_MAX, std::memory_order_release);
   (void)::eventfd_write(ended_.get(), 1);
 }
 

@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -51,6 +52,8 @@ class Observer {
   void stop();
   /// Returns warnings about what went unwatched since the last call. Waits while records are handled.
   [[nodiscard]] std::vector<profile::MessageRow> take_remarks();
+  /// All that the kernel reported before this time (CLOCK_MONOTONIC, ns) is in the arena. Any thread.
+  [[nodiscard]] std::uint64_t handled_until_ns() const { return handled_until_ns_.load(std::memory_order_acquire); }
   /// Returns the children since the last call that were to be watched and could not be.
   [[nodiscard]] std::vector<PassedOver> take_refused();
 
@@ -61,6 +64,7 @@ class Observer {
   std::mutex mutex_;  // of the session: its thread leaves it while it sleeps
   std::unique_ptr<Session> session_;
   UniqueFd stop_, ended_;  // readable once it is to end, and once its targets have
+  std::atomic<std::uint64_t> handled_until_ns_{0};
   std::thread thread_;
 };
 

@@ -212,7 +212,7 @@ void Session::handle(const Arrival& arrival) {
   } else if (const auto* fork = std::get_if<PerfFork>(&arrival.record)) {
     targets_.meet(fork->pid, fork->tid, fork->parent_pid);
   } else if (std::holds_alternative<PerfExit>(arrival.record)) {
-    part(*thread);
+    part(*thread, arrival.time_ns);
   } else if (std::holds_alternative<PerfExec>(arrival.record)) {
     begin_anew(*thread->process);
   } else if (lost != nullptr) {
@@ -235,10 +235,10 @@ void Session::close_events(WatchedThread& thread) {
   account_memory(thread);
 }
 
-void Session::part(WatchedThread& thread) {
+void Session::part(WatchedThread& thread, std::uint64_t exit_ns) {
   close_events(thread);
   watches_.leave(thread);
-  thread.process->part(thread, true);
+  thread.process->part(thread, exit_ns);
 }
 
 /// The process's threads are parted with next.
@@ -276,7 +276,7 @@ std::uint64_t Session::spend_own() {
   return more_ns;
 }
 
-void Session::pass() {
+std::uint64_t Session::pass() {
   const std::uint64_t ticks = spell_.ticks;
   const std::uint64_t watching_ns = watches_.own_ns();
   const std::uint64_t before_ns = monotonic_ns() - settling_ns;
@@ -297,6 +297,7 @@ void Session::pass() {
   targets_.retire();
   tend(monotonic_ns());
   (void)spend_own();
+  return before_ns;
 }
 
 void Session::tend(std::uint64_t now_ns) {

@@ -42,8 +42,8 @@ class Session final : private WatchWorld {
           CounterGroups counters = {});
 
   [[nodiscard]] Result<void> begin(const std::vector<pid_t>& pids);
-  /// Handles the records that have come.
-  void pass();
+  /// Handles the records that have come. Returns the time from before which it has handled all.
+  std::uint64_t pass();
   /// Waits until something comes, `stop` is readable, or it is time for something. Leaves the mutex meanwhile.
   void wait(int stop, std::unique_lock<std::mutex>& held);
   /// True if all of them have ended.
@@ -90,7 +90,7 @@ class Session final : private WatchWorld {
   void begin_anew(Target& process);
   void leave_if_stranger(Target& process);
   void let_go(const Target& process);
-  void part(WatchedThread& thread);
+  void part(WatchedThread& thread, std::uint64_t exit_ns);
   void account_memory(WatchedThread& thread);
   void close_events(WatchedThread& thread);
   void tend(std::uint64_t now_ns);

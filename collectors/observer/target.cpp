@@ -357,26 +357,26 @@ void Target::learn_stack(WatchedThread& thread, std::uint64_t stack_pointer) con
   write_start(thread, facts ? facts->name : std::string());
 }
 
-void Target::part(const WatchedThread& gone, bool exited) {
+void Target::part(const WatchedThread& gone, std::optional<std::uint64_t> exit_ns) {
   const auto found =
       std::find_if(threads_.begin(), threads_.end(), [&](const auto& thread) { return thread.get() == &gone; });
   if (found == threads_.end()) {
     return;
   }
   WatchedThread& thread = **found;
-  const std::uint64_t now_ns = monotonic_ns();
-  if (threads_.size() == 1 && (exited || has_ended())) {
+  const std::uint64_t end_ns = exit_ns.value_or(monotonic_ns());
+  if (threads_.size() == 1 && (exit_ns || has_ended())) {
     profile::ProcessEnd record;
     record.header.type = profile::RecordType::process_end;
-    record.time_ns = now_ns;
+    record.time_ns = end_ns;
     record.pid = pid();
     thread.records->write(record);
   }
   profile::ThreadEnd record;
   record.header.type = profile::RecordType::thread_end;
-  record.time_ns = now_ns;
+  record.time_ns = end_ns;
   // A thread that rests has used time that its clock did not count.
-  const std::uint64_t life_ns = exited ? 0 : cpu_time_of(pid(), thread.tid);
+  const std::uint64_t life_ns = exit_ns ? 0 : cpu_time_of(pid(), thread.tid);
   record.cpu_ns = std::max({thread.cpu_before_ns + read_clock(thread.clock),
                             thread.records->slot().cpu_ns.load(std::memory_order_relaxed),
                             life_ns - std::min(life_ns, thread.life_before_ns)});
@@ -389,7 +389,7 @@ void Target::part(const WatchedThread& gone, bool exited) {
 
 void Target::part_all() {
   while (!threads_.empty()) {
-    part(*threads_.back(), false);
+    part(*threads_.back(), std::nullopt);
   }
 }
 

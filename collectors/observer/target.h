@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -46,9 +47,9 @@ class Target {
   Result<void> meet(pid_t tid);
   /// Meets the threads that are there and not yet watched.
   void meet_all();
-  /// Stops watching a thread, which has `exited` or not, and destroys it. Ends the process with its last thread, if it
-  /// has ended.
-  void part(const WatchedThread& thread, bool exited);
+  /// Stops watching a thread, and destroys it. `exit_ns`: when it exited, CLOCK_MONOTONIC; absent: it may live on. Ends
+  /// the process with its last thread, if it has ended.
+  void part(const WatchedThread& thread, std::optional<std::uint64_t> exit_ns);
   void part_all();
   /// Stops watching the process for good.
   void leave();

@@ -23,6 +23,7 @@ class AttachedObserver final : public daemon::OutsideCollector {
   [[nodiscard]] int ended_fd() const override { return observer_->ended_fd(); }
   void stop() override { observer_->stop(); }
   [[nodiscard]] std::vector<profile::MessageRow> take_remarks() override { return observer_->take_remarks(); }
+  [[nodiscard]] std::uint64_t handled_until_ns() const override { return observer_->handled_until_ns(); }
   [[nodiscard]] std::vector<profile::ProcessRow> take_unobserved() override {
     std::vector<profile::ProcessRow> rows;
     for (const observer::PassedOver& process : observer_->take_refused()) {
