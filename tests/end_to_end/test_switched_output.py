@@ -155,6 +155,7 @@ class OfRunningProcesses(Switching):
         """A file that ended before the attachment has no process."""
         return {process["observation"] for path in files for process in self.report(path)["processes"]}
 
+    @harness.verify("threads that switch often have a clock for a part of the time only, drawn by chance")
     @needs_events
     def test_from_outside(self):
         name = self.path("run.db")
