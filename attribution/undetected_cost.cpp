@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "attribution/model/sentences.h"
+#include "models/words.h"
 
 namespace crosstalk::attribution {
 namespace {
@@ -36,11 +37,7 @@ std::string listed(const std::vector<CannotSee>& all, bool within_limit) {
       parts.push_back(one.what);
     }
   }
-  std::string text;
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    text += (i == 0 ? "" : i + 1 < parts.size() ? ", " : " and ") + parts[i];
-  }
-  return text;
+  return models::enumerated(parts);
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ In bold: bias below {bias:.0%}, and coverage from {least:.0%} to {most:.0%}.
 
 ![Bias of each estimator in each scenario]({plot})
 
-What it says:
+The table shows:
 
 - `post_stratified` is the default because it is right in the most scenarios. It is wrong where the time on a line is
   not spent in communicating: `spinning`, where looking at a line that has not changed is charged like waiting for it.
@@ -91,7 +91,7 @@ In bold: bias below {bias:.0%}, and coverage from {least:.0%} up.
 
 {scenarios}
 
-What it says:
+The table shows:
 
 - `post_stratified`, the default, tells how often threads communicate where accesses are followed to the next of their
   thread. A bias of some -1 to -3 % is left: traps hold up the partner, and what others do between an access and the watch
@@ -130,7 +130,7 @@ In bold: a median error below {bias:.0%}, and coverage from {least:.0%} to {most
 
 {scenarios}
 
-What it says:
+The table shows:
 
 - Stores up to some 10 us apart are charged right, at random, at equal intervals or in bursts, also if they come faster while the
   loading thread stands still: the fit tells an active partner apart from the rate of its stores.

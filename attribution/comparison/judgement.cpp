@@ -241,8 +241,8 @@ std::optional<double> hidden(const Condition& condition, const Side& side) {
                                           : std::nullopt;
 }
 
-/// True if the judgement would be another one with all that may be hidden in the profile. What watches saw of a row has
-/// its interval; they hide other rows only.
+/// True if the judgement would be another one with all that may be hidden in the profile. A row that watches saw has an
+/// interval for what they missed of it, so the limit does not apply to it.
 bool decides(const Condition& condition, const Judgement& judgement, const Side& side) {
   if (judgement.judged && side.seen > 0 && side.blind.empty()) {
     return false;

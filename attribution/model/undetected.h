@@ -36,7 +36,7 @@ struct Undetected {
   std::vector<CannotSee> cannot_see;
 };
 
-/// What an analysis knows. Times are of all threads together.
+/// The facts that decide the limit. Times add up all threads.
 struct UndetectedFacts {
   EvidenceKind evidence = EvidenceKind::none;
   std::string silent_kinds;           // of watched_in_part: the accesses that may go unseen, in words

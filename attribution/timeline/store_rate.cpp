@@ -12,14 +12,13 @@ constexpr double slowest = 1e-5, fastest = 0.1;  // stores a nanosecond
 constexpr double first_gap_ns = 128;
 constexpr double bins_of_octave = 4;
 
-constexpr double likely_95 =
-    1.92;  // so much less is the logarithm of the likelihood at the ends of an interval of 95 %
+constexpr double likely_95 = 1.92;  // less than the greatest log-likelihood: the ends of a 95 % interval
 
 double rate_at(std::size_t index) {
   return slowest * std::pow(fastest / slowest, static_cast<double>(index) / (rates - 1));
 }
 
-/// What the outcomes say if the rate is known.
+/// The likelihood of the outcomes at one rate.
 struct OfRate {
   double log_likelihood = 0;
   double active = 0;     // the most likely one

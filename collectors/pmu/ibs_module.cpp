@@ -90,7 +90,7 @@ tl::unexpected<Error> refusal_of(int error) {
   }
 }
 
-/// Of a context that is set up, of the calling thread.
+/// Tests a context that was set up for the calling thread.
 SelfTestFindings test_context(int fd, std::uint64_t period) {
   SelfTestFindings findings;
   findings.period = period;
