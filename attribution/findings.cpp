@@ -265,6 +265,11 @@ std::string nothing_seen(const Analysis& analysis) {
     return std::string("Only one thread ") + (analysis.shares_of.empty() ? "used CPU time" : "was sampled") +
            ", so there is no communication between threads (" + count_of(s.samples, "sample", "samples") + ").";
   }
+  if (analysis.communication.undetected.at_most_s == 0.0) {
+    return "No thread is known to have run while another one with memory in common lived, so no communication "
+           "between threads is to be expected (" +
+           count_of(s.samples, "sample", "samples") + ").";
+  }
   const bool probed = profile::are_lines_probed(analysis.session);
   if (s.armed == 0) {
     return std::string("No line was ") + (probed ? "probed" : "watched") + " in " +

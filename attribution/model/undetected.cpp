@@ -83,7 +83,7 @@ Undetected undetected(const UndetectedFacts& facts) {
   const double left_s = std::max(0.0, *facts.reachable_s - facts.seen_s);
   if (*facts.reachable_s <= 0) {
     result.at_most_s = 0;
-    result.why = "no thread ran in user mode while another lived";
+    result.why = "no thread is known to have run in user mode while another one with memory in common lived";
   } else if (left_s <= 0) {
     result.at_most_s = 0;
     result.why = "what was seen takes all the time in which threads could communicate";

@@ -645,6 +645,10 @@ TEST(Findings, NothingSeen) {
       << "it has ended: " << findings_of(a)[0].sentence;
   a.sampling.armed = 0;
   EXPECT_NE(findings_of(a)[0].sentence.find("nothing can be said"), std::string::npos);
+  a.communication.undetected.at_most_s = 0;
+  EXPECT_EQ(findings_of(a)[0].sentence,
+            "No thread is known to have run while another one with memory in common lived, so no communication between "
+            "threads is to be expected (500 samples).");
   a.threads[1].samples = 0;
   EXPECT_NE(findings_of(a)[0].sentence.find("Only one thread"), std::string::npos);
   EXPECT_EQ(findings_of(Analysis{})[0].sentence.find("No samples were taken: "), 0U);

@@ -185,8 +185,8 @@ TEST(UndetectedCost, IsSaidInASentence) {
   facts.reachable_s = 0;
   a.communication.undetected = undetected(facts);
   EXPECT_EQ(undetected_in_words(a),
-            "No communication between recorded threads can be undetected: no thread ran in user mode while another "
-            "lived.");
+            "No communication between recorded threads can be undetected: no thread is known to have run in "
+            "user mode while another one with memory in common lived.");
   facts.reachable_s.reset();
   a.communication.undetected = undetected(facts);
   EXPECT_EQ(undetected_in_words(a),
