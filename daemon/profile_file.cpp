@@ -47,6 +47,7 @@ void ProfileFile::put(const profile::ThreadRow& row) {
   profile::ThreadRow told = goes_on ? without_totals(then) : totals_.of(then, begin_.time_ns, now_ns_);
   told.id = threads_.put(row.id);
   told.process = processes_.of(row.process);
+  sums_are_old_ = true;
   sink_.put(told);
 }
 
@@ -156,6 +157,8 @@ void ProfileFile::put(const profile::Session& session) {
   profile::Session told = totals_.of(session);
   told.begin_ns = begin_.time_ns;
   told.end_ns = now_ns_;
+  session_ = session;
+  sums_are_old_ = false;
   sink_.put(told);
 }
 
@@ -188,6 +191,9 @@ void ProfileFile::put_owed() {
 
 void ProfileFile::commit() {
   put_owed();
+  if (ended_ && sums_are_old_ && session_) {
+    put(profile::Session(*session_));
+  }
   sink_.commit();
 }
 

@@ -120,6 +120,8 @@ class ProfileFile final : public RowSink {
   Boundary begin_;
   std::uint64_t now_ns_;
   bool ended_ = false;
+  bool sums_are_old_ = false;                // a thread's totals came after the session, which has their sums
+  std::optional<profile::Session> session_;  // as last put, with totals of the recording
   IntervalTotals totals_;
   FileIds<ProcessId> processes_;
   FileIds<ThreadId> threads_;

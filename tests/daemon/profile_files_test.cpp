@@ -437,6 +437,22 @@ TEST(NamesOfFiles, AscendAndAreNobodyElses) {
   EXPECT_EQ(names.latest(), names.oldest());
 }
 
+/// Its totals may come after the file's session, which has the sums over all threads.
+TEST_F(SeveralFiles, ProcessorWaitsIncludeThreadsThatAreKnownLate) {
+  change(1200);
+  table_->change(other_).ran_ns = 60 * ms;
+  table_->change(other_).waited_ns = 20 * ms;
+  table_->change(other_).end_ns = 1190 * ms;
+  table_->flush();
+  files_->finish_ended();
+  finish(1400);
+  EXPECT_EQ(read(0).session().waits.threads, 1U);
+  EXPECT_EQ(read(0).session().waits.ran_ns, 60 * ms);
+  EXPECT_EQ(read(0).session().waits.waited_ns, 20 * ms);
+  EXPECT_EQ(read(0).session().end_ns, 1200 * ms);
+  EXPECT_EQ(read(1).session().waits.threads, 0U);
+}
+
 TEST(NamesOfFiles, WithoutALimitAreNotKeptInMemory) {
   SwitchedFiles names("/nowhere/p.db", 0);
   for (std::int64_t ms = 1; ms <= 1000; ++ms) {
