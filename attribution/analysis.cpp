@@ -88,10 +88,12 @@ void fill_program(const profile::ProfileReader& profile, const Defects& defects,
   }
 }
 
+double duration_s(const profile::Session& session) {
+  return session.end_ns > session.begin_ns ? static_cast<double>(session.end_ns - session.begin_ns) / ns_per_s : 0;
+}
+
 void fill_times(const profile::ProfileReader& profile, Analysis& analysis) {
-  const profile::Session& session = profile.session();
-  analysis.duration_s =
-      session.end_ns > session.begin_ns ? static_cast<double>(session.end_ns - session.begin_ns) / ns_per_s : 0;
+  analysis.duration_s = duration_s(profile.session());
   for (const ThreadSummary& thread : analysis.threads) {
     analysis.cpu_s += thread.cpu_s.value_or(0);
   }
@@ -339,8 +341,9 @@ Result<void> Course::estimate_costs() {
     samples_->uses.reset();
   }
   const bool known = !profile_.watches().empty() && !estimated_.expansion.unknown;
-  analysis_.threads = thread_summaries(profile_.threads(), profile_.processes(), samples_->digest.threads(),
-                                       known ? &analysis_.communication.cells : nullptr);
+  analysis_.threads =
+      thread_summaries(profile_.threads(), profile_.processes(), samples_->digest.threads(),
+                       known ? &analysis_.communication.cells : nullptr, duration_s(profile_.session()));
   limit_gains(analysis_.communication, analysis_.threads);
   limit_unseen(analysis_.communication, analysis_.threads);
   if (options_.stacks) {

@@ -231,11 +231,17 @@ void warn_of_defects(const Defects& defects, const SamplingSummary& sampling, st
   warn_of_missing_symbols(defects.missing_symbols, out);
 }
 
+bool is_outside(const profile::ThreadRow& thread, std::span<const profile::ProcessRow> processes) {
+  return thread.process.value < processes.size() &&
+         processes[thread.process.value].observation == profile::Observation::outside;
+}
+
 }  // namespace
 
 std::vector<ThreadSummary> thread_summaries(std::span<const profile::ThreadRow> threads,
                                             std::span<const profile::ProcessRow> processes,
-                                            std::span<const ThreadTotal> totals, const Matrix* cells) {
+                                            std::span<const ThreadTotal> totals, const Matrix* cells,
+                                            double duration_s) {
   std::vector<ThreadSummary> result;
   result.reserve(threads.size());
   for (std::size_t i = 0; i < threads.size(); ++i) {
@@ -253,6 +259,10 @@ std::vector<ThreadSummary> thread_summaries(std::span<const profile::ThreadRow> 
       summary.cpu_s = static_cast<double>(row.cpu_ns) / ns_per_s;
     } else if (row.cpu_ns != 0 || total.ns > 0) {
       summary.cpu_s = std::max(static_cast<double>(row.cpu_ns), total.ns) / ns_per_s;
+    }
+    if (summary.cpu_s && is_outside(row, processes)) {
+      // A few samples stand for all that a thread ran between two windows of its clock, which may be too much.
+      summary.cpu_s = std::min(*summary.cpu_s, duration_s);
     }
     summary.kernel_share = total.ns > 0 ? std::optional(total.kernel_ns / total.ns) : std::nullopt;
     result.push_back(std::move(summary));

@@ -13,10 +13,11 @@
 namespace crosstalk::attribution {
 
 /// Returns a summary of each thread, by index. `cells` is the finished thread matrix; null if communication is not
-/// known.
+/// known. `duration_s`: the recording's.
 [[nodiscard]] std::vector<ThreadSummary> thread_summaries(std::span<const profile::ThreadRow> threads,
                                                           std::span<const profile::ProcessRow> processes,
-                                                          std::span<const ThreadTotal> totals, const Matrix* cells);
+                                                          std::span<const ThreadTotal> totals, const Matrix* cells,
+                                                          double duration_s);
 
 struct SampleCounts {
   std::uint64_t samples = 0, with_address = 0, user_mode = 0;

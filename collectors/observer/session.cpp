@@ -327,6 +327,15 @@ void Session::keep_pace(std::uint64_t now_ns) {
   }
 }
 
+/// Tells the thread's CPU time so far, and returns it: the kernel has no more to say of a thread that has exited.
+std::uint64_t Session::note_cpu_time(WatchedThread& thread) {
+  const std::uint64_t life_ns = cpu_time_of(thread.process->pid(), thread.tid);
+  const std::uint64_t cpu_ns = life_ns - std::min(thread.life_before_ns, life_ns);
+  std::atomic<std::uint64_t>& told = thread.records->slot().cpu_ns;
+  told.store(std::max(cpu_ns, told.load(std::memory_order_relaxed)), std::memory_order_relaxed);
+  return cpu_ns;
+}
+
 /// An exec during the rest was not reported, so the process's user is checked as at the attachment.
 bool Session::rouse(WatchedThread& thread, std::uint64_t now_ns) {
   if (targets_.is_stranger(*thread.process)) {
@@ -334,8 +343,7 @@ bool Session::rouse(WatchedThread& thread, std::uint64_t now_ns) {
   }
   thread.turn_ns = now_ns + static_cast<std::uint64_t>(thread.part * cycle_ns_);
   thread.process->expect_new_maps();  // mappings made meanwhile were not reported
-  const std::uint64_t cpu_ns = cpu_time_of(thread.process->pid(), thread.tid);
-  thread.share.begin_window(static_cast<double>(cpu_ns - std::min(thread.life_before_ns, cpu_ns)));
+  thread.share.begin_window(static_cast<double>(note_cpu_time(thread)));
   const bool roused = Target::rouse(thread);
   if (roused && targets_.is_stranger(*thread.process)) {
     Target::rest(thread);
@@ -365,13 +373,16 @@ void Session::take_turn(WatchedThread& thread, std::uint64_t now_ns) {
     return;
   }
   if (thread.rests() && now_ns >= thread.turn_ns) {
-    (void)rouse(thread, now_ns);  // one that is gone is found out about at the next review
+    if (!rouse(thread, now_ns) && !is_there(thread.process->pid(), thread.tid)) {
+      expect_end_of(thread);
+    }
   } else if (!thread.rests() && now_ns >= thread.turn_ns && !watches_.involves(thread)) {
     take_last_samples(thread);
     if (watches_.involves(thread)) {
       return;
     }
     account_memory(thread);
+    note_cpu_time(thread);
     const std::uint64_t before_ns = thread.cpu_before_ns;
     Target::rest(thread);
     thread.share.end_window(static_cast<double>(thread.cpu_before_ns - before_ns));
@@ -407,13 +418,17 @@ void Session::set_windows(WatchedThread& thread, const ClockWindows& windows, do
   set_period(thread, windows.period_ns);
 }
 
+void Session::expect_end_of(const WatchedThread& thread) {
+  arrivals_.push_back({monotonic_ns(), thread.tid, PerfExit{thread.process->pid(), thread.tid, 0}, nullptr});
+}
+
 /// Finds the cost that its clock adds to the thread's context switches, and from it the part of the time in which the
 /// thread can have a clock.
 void Session::review_thread(WatchedThread& thread, double passed_ns) {
   const pid_t pid = thread.process->pid();
   const auto facts = thread_facts(pid, thread.tid);
   if (!facts) {
-    arrivals_.push_back({monotonic_ns(), thread.tid, PerfExit{pid, thread.tid, 0}, nullptr});
+    expect_end_of(thread);
     return;
   }
   const profile::SessionConfig& config = targets_.arena().config;

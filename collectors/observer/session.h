@@ -103,6 +103,8 @@ class Session final : private WatchWorld {
   void take_last_samples(WatchedThread& thread);
   void take_turns(std::uint64_t now_ns);
   bool rouse(WatchedThread& thread, std::uint64_t now_ns);
+  std::uint64_t note_cpu_time(WatchedThread& thread);
+  void expect_end_of(const WatchedThread& thread);
   void notice(const Awaited& awaited, unsigned events);
   void expect_end(const Target& process, std::uint64_t now_ns);
 

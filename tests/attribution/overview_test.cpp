@@ -37,7 +37,7 @@ TEST(ThreadSummaries, TimesAndShares) {
   totals[0] = {10, 0, 1e9, 0.25e9};
   totals[1] = {1, 0, 1e6, 0};
   const Matrix cells = {cell(0, 1, 0.1, 0.2, 1)};
-  const auto summaries = thread_summaries(threads, processes, totals, &cells);
+  const auto summaries = thread_summaries(threads, processes, totals, &cells, 0);
   ASSERT_EQ(summaries.size(), 3U);
   EXPECT_EQ(summaries[0].pid, 42);
   EXPECT_NEAR(*summaries[0].cpu_s, 2, 1e-12);
@@ -46,8 +46,19 @@ TEST(ThreadSummaries, TimesAndShares) {
   EXPECT_NEAR(*summaries[1].communication_s, 0.3, 1e-12);
   EXPECT_EQ(summaries[0].communication_s, 0);
   EXPECT_FALSE(summaries[2].communication_s);  // no samples: not known
-  EXPECT_FALSE(thread_summaries(threads, processes, totals, nullptr)[0].communication_s);
+  EXPECT_FALSE(thread_summaries(threads, processes, totals, nullptr, 0)[0].communication_s);
   EXPECT_FALSE(summaries[2].cpu_s);
+}
+
+TEST(ThreadSummaries, AThreadHasNoMoreTimeThanTheRecording) {
+  auto threads = make_threads(2);
+  threads[0].cpu_ns = 200'000'000;
+  const std::vector<ThreadTotal> totals = {{10, 0, 0.37e9, 0}, {10, 0, 0.29e9, 0}};
+  std::vector<profile::ProcessRow> processes(1);
+  processes[0].observation = profile::Observation::outside;
+  const auto summaries = thread_summaries(threads, processes, totals, nullptr, 0.3);
+  EXPECT_NEAR(*summaries[0].cpu_s, 0.3, 1e-12);
+  EXPECT_NEAR(*summaries[1].cpu_s, 0.29, 1e-12);
 }
 
 TEST(ThreadSummaries, ABriefThreadHasItsOwnTimeNotWhatItsSampleStandsFor) {
@@ -59,7 +70,7 @@ TEST(ThreadSummaries, ABriefThreadHasItsOwnTimeNotWhatItsSampleStandsFor) {
   threads[0].cpu_ns = 1'000'000;
   threads[1].cpu_ns = 1'000'000'000;
   const std::vector<ThreadTotal> totals = {{1, 0, 4e6, 0}, {250, 0, 1e9, 0}};
-  const auto summaries = thread_summaries(threads, std::vector<profile::ProcessRow>(1), totals, nullptr);
+  const auto summaries = thread_summaries(threads, std::vector<profile::ProcessRow>(1), totals, nullptr, 0);
   EXPECT_TRUE(summaries[0].brief);
   EXPECT_NEAR(*summaries[0].cpu_s, 0.001, 1e-12);
   EXPECT_FALSE(summaries[1].brief);
