@@ -33,7 +33,7 @@ Result<Bytes> empty_pages() {
   }
   const std::string version = std::to_string(schema::version);
   const std::string sql = "PRAGMA page_size = 8192; PRAGMA application_id = " + std::to_string(schema::application_id) +
-                          "; PRAGMA user_version = " + version + ";" + schema::create_tables +
+                          "; PRAGMA user_version = " + version + ";" + schema::create_tables() +
                           "INSERT INTO meta(key, value) VALUES('schema_version', " + version +
                           "), ('time_base_ns', 0);";
   if (Result<void> made = database->execute(sql.c_str()); !made) {

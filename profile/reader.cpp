@@ -9,10 +9,11 @@
 
 #include "profile/batch_queue.h"
 #include "profile/codec.h"
+#include "profile/column_scan.h"
 #include "profile/reader_file.h"
-#include "profile/reader_rows.h"
 #include "profile/schema.h"
 #include "profile/session_meta.h"
+#include "profile/thread_numbers.h"
 #include "profile/trap_grouper.h"
 
 namespace crosstalk::profile {
@@ -80,9 +81,9 @@ struct ProfileReader::State {
     return read_failure(path, ErrorCode::corrupt, what + "; record it again");
   }
 
-  /// Runs `sql` and passes each row to `take`, which checks it through its scan.
+  /// Runs `sql` and passes each row to `take`, which returns what is wrong with it: nothing, or "column is value".
   template <class Take>
-  [[nodiscard]] Result<void> each(const char* table, const char* sql, Take&& take) const {
+  [[nodiscard]] Result<void> each_row(const char* table, const std::string& sql, Take&& take) const {
     Result<Statement> statement = database.prepare(sql);
     if (!statement) {
       return corrupt(std::string("table ") + table + ": " + statement.error().message);
@@ -95,27 +96,66 @@ struct ProfileReader::State {
       if (!*row) {
         return {};
       }
-      ColumnScan scan(*statement);
-      take(scan);
-      if (!scan.sound()) {
-        return corrupt(std::string("in table ") + table + ", " + scan.error());
+      if (const std::string wrong = take(std::as_const(*statement)); !wrong.empty()) {
+        return corrupt(std::string("in table ") + table + ", " + wrong);
       }
     }
   }
 
-  template <class Row, class Read>
-  [[nodiscard]] Result<void> load(const char* table, const char* sql, std::vector<Row>& rows, Read read) const {
-    return each(table, sql, [&](ColumnScan& scan) { rows.push_back(read(scan, bounds)); });
+  /// Passes each row of a kind to `take`, with its scan, by which `take` may reject it. A row's buffers are used again.
+  template <class Row, class Take>
+  [[nodiscard]] Result<void> each(Take&& take, const std::string& sql = schema::get_rows<Row>()) const {
+    Row row{};
+    return each_row(table_of<Row>.name, sql, [&](const Statement& statement) {
+      ColumnScan scan(statement, bounds);
+      visit_row(scan, row);
+      take(scan, row);
+      return scan.error();
+    });
+  }
+  /// As above, without a scan, and without rows that are not sound.
+  template <class Row>
+  [[nodiscard]] Result<void> each_sound(const std::function<void(const Row&)>& visit,
+                                        const std::string& sql = schema::get_rows<Row>()) const {
+    return each<Row>(
+        [&](const ColumnScan& scan, const Row& row) {
+          if (scan.sound()) {
+            visit(row);
+          }
+        },
+        sql);
   }
 
-  /// Loads rows whose ids have to be 0, 1, 2, ...
-  template <class Row, class Read>
-  [[nodiscard]] Result<void> load_dense(const char* table, const char* sql, std::vector<Row>& rows, Read read) const {
-    return each(table, sql, [&](ColumnScan& scan) {
-      rows.push_back(read(scan, bounds));
-      if (rows.back().id.value != rows.size() - 1) {
-        scan.reject("id (expected without gaps)", rows.back().id.value);
+  template <class Row>
+  [[nodiscard]] Result<void> load(std::vector<Row>& rows) const {
+    return each<Row>([&rows](ColumnScan& /*scan*/, Row& row) { rows.push_back(std::move(row)); });
+  }
+  /// Loads rows whose ids have to be `first`, first + 1, ...
+  template <class Row>
+  [[nodiscard]] Result<void> load_dense(std::vector<Row>& rows, std::size_t first) const {
+    return each<Row>([&rows, first](ColumnScan& scan, Row& row) {
+      std::uint32_t id = 0;
+      if constexpr (requires { row.id.value; }) {
+        id = row.id.value;
+      } else {
+        id = row.id;
       }
+      if (id != first + rows.size()) {
+        scan.reject("id (expected without gaps)", id);
+      }
+      rows.push_back(std::move(row));
+    });
+  }
+  /// Passes each row about a watch to `take` with its watch, or null if the opening was lost. Both are in order of the
+  /// watch.
+  template <class Row, class Take>
+  [[nodiscard]] Result<void> each_of_watch(Take&& take) {
+    auto watch = watches.begin();
+    return each<Row>([&](ColumnScan& scan, const Row& row) {
+      while (watch != watches.end() && watch->id < row.watch) {
+        ++watch;
+      }
+      take(scan, row, watch != watches.end() && watch->id == row.watch ? &*watch : nullptr);
     });
   }
 
@@ -123,10 +163,6 @@ struct ProfileReader::State {
   [[nodiscard]] Result<void> load_meta();
   [[nodiscard]] Result<void> look_for_measurements();
   [[nodiscard]] Result<void> load_watches();
-  [[nodiscard]] Result<void> load_watch_measurements();
-  [[nodiscard]] Result<void> load_line_probes();
-  [[nodiscard]] Result<void> load_events();
-  [[nodiscard]] Result<void> load_counters();
   [[nodiscard]] Result<void> load_regions();
   void number_threads();
   [[nodiscard]] Result<void> load_all();
@@ -147,15 +183,15 @@ Result<std::uint32_t> ProfileReader::State::count(const char* table) const {
 
 Result<void> ProfileReader::State::load_meta() {
   Meta meta;
-  Result<void> result = each("meta", schema::get_meta, [&](ColumnScan& scan) {
-    std::string key = scan.text();
+  const Result<void> result = each_row("meta", schema::get_meta, [&](const Statement& row) {
     // Reads one column in all its forms: SQLite converts.
     MetaValue value;
-    value.is_null = scan.next_is_null();
-    value.real = scan.value_as_real();
-    value.integer = scan.value_as_integer();
-    value.text = scan.text();
-    meta.emplace(std::move(key), std::move(value));
+    value.is_null = row.is_null(1);
+    value.real = row.real(1);
+    value.integer = row.integer(1);
+    value.text = row.text(1);
+    meta.emplace(row.text(0), std::move(value));
+    return std::string();
   });
   if (!result) {
     return result;
@@ -200,89 +236,35 @@ Result<void> ProfileReader::State::load_watches() {
     return tl::unexpected<Error>(rows.error());
   }
   watches.reserve(*rows);  // grown, they would be moved through twice as much fresh memory
-  Result<void> result = load("watch", schema::get_watches, watches, watch_of);
-  if (!result) {
-    return result;
+  Result<void> result = load(watches);
+  if (result && measured) {
+    result = each_of_watch<WatchMeasurement>([](ColumnScan& /*scan*/, const WatchMeasurement& row, WatchRow* watch) {
+      if (watch != nullptr) {
+        watch->sample_measurement = row.measurement;
+      }
+    });
   }
-  if (measured) {
-    result = load_watch_measurements();
-    if (!result) {
-      return result;
+  result = result ? each_of_watch<LineProbeRow>([](ColumnScan& /*scan*/, const LineProbeRow& row, WatchRow* watch) {
+    if (watch != nullptr) {
+      watch->probe = row.probe;
     }
-  }
-  result = load_line_probes();
-  if (!result) {
-    return result;
-  }
-  auto watch = watches.begin();  // both are in order of the watch
-  return each("watch_word", schema::get_watch_words, [&](ColumnScan& scan) {
-    const WatchWordOf of = watch_word_of(scan);
-    while (watch != watches.end() && watch->id < of.watch) {
-      ++watch;
-    }
-    if (watch == watches.end() || watch->id != of.watch || watch->words.size() != of.index ||
-        of.word.offset + of.word.length > session.line_bytes) {
-      scan.reject("word", of.index);
+  })
+                  : result;
+  return result ? each_of_watch<WatchWordRow>([this](ColumnScan& scan, const WatchWordRow& row, WatchRow* watch) {
+    if (watch == nullptr || watch->words.size() != row.index ||
+        row.word.offset + row.word.length > session.line_bytes) {
+      scan.reject("word", row.index);
       return;
     }
-    watch->words.push_back(of.word);
-  });
-}
-
-/// Leaves out measurements of watches whose opening was lost.
-Result<void> ProfileReader::State::load_watch_measurements() {
-  auto watch = watches.begin();  // both are in order of the watch
-  return each("watch_measurement", schema::get_watch_measurements, [&](ColumnScan& scan) {
-    const MeasurementOf of = watch_measurement_of(scan);
-    while (watch != watches.end() && watch->id < of.watch) {
-      ++watch;
-    }
-    if (scan.sound() && watch != watches.end() && watch->id == of.watch) {
-      watch->sample_measurement = of.measurement;
-    }
-  });
-}
-
-Result<void> ProfileReader::State::load_line_probes() {
-  auto watch = watches.begin();  // both are in order of the watch
-  return each("line_probe", schema::get_line_probes, [&](ColumnScan& scan) {
-    const LineProbeOf of = line_probe_of(scan);
-    while (watch != watches.end() && watch->id < of.watch) {
-      ++watch;
-    }
-    if (scan.sound() && watch != watches.end() && watch->id == of.watch) {
-      watch->probe = of.probe;
-    }
-  });
-}
-
-Result<void> ProfileReader::State::load_events() {
-  return each("event", schema::get_events, [&](ColumnScan& scan) {
-    events.push_back(event_of(scan));
-    if (events.back().id.value != events.size()) {
-      scan.reject("id (expected without gaps)", events.back().id.value);
-    }
-  });
-}
-
-Result<void> ProfileReader::State::load_counters() {
-  return each("counter", schema::get_counters, [&](ColumnScan& scan) {
-    counters.push_back(counter_of(scan));
-    if (counters.back().id != counters.size()) {
-      scan.reject("id (expected without gaps)", counters.back().id);
-    }
-  });
+    watch->words.push_back(row.word);
+  })
+                : result;
 }
 
 Result<void> ProfileReader::State::load_regions() {
-  const Result<void> result = each("region", schema::get_regions, [&](ColumnScan& scan) {
-    regions.push_back(region_of(scan));
-    if (regions.back().id.value != regions.size()) {
-      scan.reject("id (expected without gaps)", regions.back().id.value);
-    }
-  });
+  const Result<void> result = load_dense(regions, 1);
   bounds.regions = static_cast<std::uint32_t>(regions.size());
-  return result ? load("thread_region", schema::get_thread_regions, thread_regions, thread_region_of) : result;
+  return result ? load(thread_regions) : result;
 }
 
 void ProfileReader::State::number_threads() {
@@ -305,24 +287,21 @@ Result<void> ProfileReader::State::load_all() {
   bounds.processes = *process_count;
   bounds.threads = *thread_count;
   Result<void> result = load_meta();
-  result = result ? load_dense("process", schema::get_processes, processes, process_of) : result;
-  result = result ? load_dense("thread", schema::get_threads, threads, thread_of) : result;
+  result = result ? load_dense(processes, 0) : result;
+  result = result ? load_dense(threads, 0) : result;
   number_threads();
-  result = result ? load("module", schema::get_modules, modules, module_of) : result;
+  result = result ? load(modules) : result;
   result = result ? look_for_measurements() : result;
   result = result ? load_watches() : result;
-  result = result ? load("block", schema::get_blocks, blocks, block_of) : result;
-  result = result ? load("shared_mapping", schema::get_shared_mappings, shared_mappings, shared_mapping_of) : result;
-  result =
-      result ? load("thread_creation", schema::get_thread_creations, thread_creations, thread_creation_of) : result;
-  result = result ? load("thread_wait", schema::get_thread_waits, thread_waits, thread_wait_of) : result;
+  result = result ? load(blocks) : result;
+  result = result ? load(shared_mappings) : result;
+  result = result ? load(thread_creations) : result;
+  result = result ? load(thread_waits) : result;
   result = result ? load_regions() : result;
-  result = result ? load_events() : result;
-  result = result ? load_counters() : result;
-  result = result
-               ? each("message", schema::get_messages, [&](ColumnScan& scan) { messages.push_back(message_of(scan)); })
-               : result;
-  result = result ? load("kept_file", schema::get_kept_files, kept_files, kept_file_of) : result;
+  result = result ? load_dense(events, 1) : result;
+  result = result ? load_dense(counters, 1) : result;
+  result = result ? load(messages) : result;
+  result = result ? load(kept_files) : result;
   std::stable_sort(modules.begin(), modules.end(), [](const ModuleRow& a, const ModuleRow& b) {
     return std::tie(a.process, a.loaded_ns, a.begin) < std::tie(b.process, b.loaded_ns, b.begin);
   });
@@ -371,13 +350,25 @@ const std::vector<MessageRow>& ProfileReader::messages() const { return state_->
 Result<void> ProfileReader::for_each_sample(const std::function<void(const SampleRow&)>& visit,
                                             SampleParts parts) const {
   std::vector<std::optional<Registers>> last(state_->threads.size());
-  const std::string sql = schema::get_samples(parts == SampleParts::all, state_->measured);
+  const std::string sql = schema::get_samples(parts, state_->measured);
   const auto read = [&](const auto& put) {
-    return state_->each("sample", sql.c_str(), [&](ColumnScan& scan) {
-      const SampleRow row = sample_of(scan, state_->bounds, {parts, state_->measured}, last);
+    return state_->each_row("sample", sql, [&](const Statement& statement) {
+      SampleRow row;
+      ColumnScan scan(statement, state_->bounds);
+      scan.set_parts(parts, last);
+      visit_row(scan, row);
+      if (state_->measured && !scan.next_is_null()) {
+        SampleMeasurement of;
+        visit_rest(scan, of);
+        const bool by_clock = of.measurement.source == SourceKind::clock;  // there for its event or its calls
+        row.measurement = by_clock ? Measurement{} : of.measurement;
+        row.event = of.event;
+        row.call_chain = of.call_chain;
+      }
       if (scan.sound()) {
         put(row);
       }
+      return scan.error();
     });
   };
   return make_and_use<SampleRow>(read, visit);
@@ -387,17 +378,10 @@ Result<void> ProfileReader::for_each_trapped_watch(
     const std::function<void(std::size_t watch, std::span<const TrapRow> traps)>& visit,
     const std::function<void()>& restart) const {
   const auto read_in_order_of = [&](const std::string& sql, TrapGrouper& grouper) {
-    const auto read = [&](const auto& put) {
-      return state_->each("trap", sql.c_str(), [&](ColumnScan& scan) {
-        const TrapRow row = trap_of(scan, state_->bounds);
-        if (scan.sound()) {
-          put(row);
-        }
-      });
-    };
+    const auto read = [&](const auto& put) { return state_->each_sound<TrapRow>(put, sql); };
     return make_and_use<TrapRow>(read, [&](const TrapRow& row) { grouper.add(row); });
   };
-  const std::string sql = schema::get_traps;
+  const std::string sql = schema::get_rows<TrapRow>();  // in the order written
   TrapGrouper grouper(state_->watches, visit);
   Result<void> result = read_in_order_of(sql, grouper);
   if (result && grouper.finish()) {
@@ -413,47 +397,28 @@ Result<void> ProfileReader::for_each_trapped_watch(
 }
 
 Result<void> ProfileReader::for_each_lookahead(const std::function<void(const LookaheadRow&)>& visit) const {
-  LookaheadRow row;
-  return state_->each("lookahead", schema::get_lookaheads, [&](ColumnScan& scan) {
-    read_lookahead(scan, state_->bounds, row);
-    if (scan.sound()) {
-      visit(row);
-    }
-  });
+  return state_->each_sound(visit);
 }
 
 Result<void> ProfileReader::for_each_reading(const std::function<void(const ReadingRow&)>& visit) const {
-  ReadingRow row;
-  return state_->each("reading", schema::get_readings, [&](ColumnScan& scan) {
-    read_reading(scan, state_->bounds, row);
-    if (scan.sound()) {
-      visit(row);
-    }
-  });
+  return state_->each_sound(visit);
 }
 
 Result<void> ProfileReader::for_each_call_chain(const std::function<void(const CallChainRow&)>& visit) const {
-  CallChainRow row;
-  return state_->each("call_chain", schema::get_call_chains, [&](ColumnScan& scan) {
-    read_call_chain(scan, row);
-    if (scan.sound()) {
-      visit(row);
-    }
-  });
+  return state_->each_sound(visit);
 }
 
 Result<void> ProfileReader::for_each_stack(const std::function<void(const StackRow&)>& visit,
                                            const std::function<bool(StackId)>& wanted) const {
   StackRow row;
-  return state_->each("stack", schema::get_stacks, [&](ColumnScan& scan) {
-    row.id = stack_id_of(scan);
-    if (!scan.sound() || (wanted && !wanted(row.id))) {
-      return;
-    }
-    read_stack(scan, row);
-    if (scan.sound()) {
+  return state_->each_row("stack", schema::get_rows<StackRow>(), [&](const Statement& statement) {
+    ColumnScan scan(statement, state_->bounds);
+    scan.set_wanted(wanted);
+    visit_row(scan, row);
+    if (scan.sound() && !scan.left_out()) {
       visit(row);
     }
+    return scan.error();
   });
 }
 

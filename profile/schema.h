@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables of a profile file. docs/profile-schema.md says what every column means.
+// The definition and the statements of a profile's tables (tables.h).
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
+#include <vector>
+
+#include "profile/tables.h"
 
 namespace crosstalk::profile::schema {
 
@@ -13,62 +17,63 @@ inline constexpr std::uint32_t application_id = 0x43544c4b;
 /// released.
 inline constexpr std::int64_t version = 1;
 
-/// Unit of sample.previous_handler: it saves a byte a sample, and is finer than a handler can be measured.
-inline constexpr std::uint32_t handler_unit_ns = 100;
+inline constexpr const char* put_meta = "INSERT OR REPLACE INTO meta(key, value) VALUES(?,?)";
+inline constexpr const char* get_meta = "SELECT key, value FROM meta";
+inline constexpr const char* delete_watch_words = "DELETE FROM watch_word WHERE watch = ? AND word >= ?";
 
-extern const char* const create_tables;
+/// Returns the statements that make all tables.
+[[nodiscard]] std::string create_tables();
 
-extern const char* const put_meta;
-extern const char* const put_process;
-extern const char* const put_thread;
-extern const char* const put_module;
-extern const char* const put_sample;
-extern const char* const put_sample_measurement;
-extern const char* const put_watch;
-extern const char* const put_watch_measurement;
-extern const char* const put_line_probe;
-extern const char* const put_watch_word;
-extern const char* const delete_watch_words;
-extern const char* const put_trap;
-extern const char* const put_block;
-extern const char* const put_shared_mapping;
-extern const char* const put_lookahead;
-extern const char* const put_thread_creation;
-extern const char* const put_thread_wait;
-extern const char* const put_region;
-extern const char* const put_thread_region;
-extern const char* const put_counter;
-extern const char* const put_reading;
-extern const char* const put_event;
-extern const char* const put_call_chain;
-extern const char* const put_stack;
-extern const char* const put_message;
-extern const char* const put_kept_file;
+struct Column {
+  const char* name;
+  const char* type;
+  bool nullable = false;
+};
 
-extern const char* const get_meta;
-extern const char* const get_processes;
-extern const char* const get_threads;
-extern const char* const get_modules;
-/// The columns that sample_of reads. `measured`: includes table sample_measurement.
-[[nodiscard]] std::string get_samples(bool whole, bool measured);
-extern const char* const get_watches;
-extern const char* const get_watch_measurements;
-extern const char* const get_line_probes;
-extern const char* const get_watch_words;
-extern const char* const get_traps;  // in the order written
-extern const char* const get_blocks;
-extern const char* const get_shared_mappings;
-extern const char* const get_lookaheads;
-extern const char* const get_thread_creations;
-extern const char* const get_thread_waits;
-extern const char* const get_regions;
-extern const char* const get_thread_regions;
-extern const char* const get_counters;
-extern const char* const get_readings;
-extern const char* const get_events;
-extern const char* const get_call_chains;
-extern const char* const get_stacks;
-extern const char* const get_messages;
-extern const char* const get_kept_files;
+/// Collects the columns of a table (tables.h).
+class ColumnNames {
+ public:
+  static constexpr bool reads = true;
+  explicit ColumnNames(SampleParts parts = SampleParts::all) : parts_(parts) {}
+
+  template <class Field, class Kind>
+  void column(const char* name, const Field& /*field*/, const Kind& /*kind*/) {
+    all_.push_back({name, Kind::type, Kind::nullable});
+  }
+  template <class Holds>
+  void demand(const Holds&, const char*, std::int64_t) {}
+  [[nodiscard]] bool is_whole() const { return parts_ == SampleParts::all; }
+  [[nodiscard]] bool leaves_out(StackId) const { return false; }
+
+  [[nodiscard]] const std::vector<Column>& all() const { return all_; }
+
+ private:
+  SampleParts parts_;
+  std::vector<Column> all_;
+};
+
+template <class Row>
+[[nodiscard]] std::vector<Column> columns_of(SampleParts parts = SampleParts::all) {
+  ColumnNames names(parts);
+  Row row{};
+  visit_row(names, row);
+  return names.all();
+}
+
+[[nodiscard]] std::string put_statement(const Table& table, std::size_t columns);
+[[nodiscard]] std::string get_statement(const Table& table, std::span<const Column> columns);
+
+/// Returns the statement that puts a row of this kind.
+template <class Row>
+[[nodiscard]] std::string put_row() {
+  return put_statement(table_of<Row>, columns_of<Row>().size());
+}
+/// Returns the statement that gets the rows of this kind in their order.
+template <class Row>
+[[nodiscard]] std::string get_rows() {
+  return get_statement(table_of<Row>, columns_of<Row>());
+}
+/// `measured`: with what visit_rest() visits of each SampleMeasurement.
+[[nodiscard]] std::string get_samples(SampleParts parts, bool measured);
 
 }  // namespace crosstalk::profile::schema

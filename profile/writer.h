@@ -54,6 +54,8 @@ class ProfileWriter {
 
  private:
   explicit ProfileWriter(std::unique_ptr<WriterState> state);
+  template <class Row>
+  [[nodiscard]] Result<void> put_one(const Row& row);
   std::unique_ptr<WriterState> state_;
 };
 

@@ -4,65 +4,56 @@
 
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <type_traits>
-#include <unordered_map>
 #include <utility>
 
 #include "base/result.h"
-#include "profile/codec.h"
+#include "profile/bound_columns.h"
 #include "profile/model.h"
 #include "profile/schema.h"
 #include "profile/sqlite.h"
 
 namespace crosstalk::profile {
 
-/// A prepared statement for each kind of row.
-struct Statements {
-  sqlite::Statement meta, process, thread, module, sample, sample_measurement, watch, watch_measurement, line_probe,
-      watch_word, delete_words, trap, block, shared_mapping, lookahead, thread_creation, thread_wait, region,
-      thread_region, event, counter, reading, call_chain, stack, message, kept_file;
+/// A prepared statement for each kind of row, and those for rows of no kind of their own.
+class Statements {
+ public:
+  sqlite::Statement meta, delete_words;
+
+  template <class Row>
+  [[nodiscard]] sqlite::Statement& put() {
+    return std::get<Put<Row>>(rows_).statement;
+  }
 
   [[nodiscard]] Result<void> prepare(const sqlite::Database& database) {
-    const std::pair<sqlite::Statement*, const char*> all[] = {
-        {&meta, schema::put_meta},
-        {&process, schema::put_process},
-        {&thread, schema::put_thread},
-        {&module, schema::put_module},
-        {&sample, schema::put_sample},
-        {&sample_measurement, schema::put_sample_measurement},
-        {&watch, schema::put_watch},
-        {&watch_measurement, schema::put_watch_measurement},
-        {&line_probe, schema::put_line_probe},
-        {&watch_word, schema::put_watch_word},
-        {&delete_words, schema::delete_watch_words},
-        {&trap, schema::put_trap},
-        {&block, schema::put_block},
-        {&shared_mapping, schema::put_shared_mapping},
-        {&lookahead, schema::put_lookahead},
-        {&thread_creation, schema::put_thread_creation},
-        {&region, schema::put_region},
-        {&thread_region, schema::put_thread_region},
-        {&event, schema::put_event},
-        {&counter, schema::put_counter},
-        {&reading, schema::put_reading},
-        {&call_chain, schema::put_call_chain},
-        {&thread_wait, schema::put_thread_wait},
-        {&stack, schema::put_stack},
-        {&message, schema::put_message},
-        {&kept_file, schema::put_kept_file},
-    };
-    for (const auto& [statement, sql] : all) {
-      Result<sqlite::Statement> prepared = database.prepare(sql);
-      if (!prepared) {
-        return tl::unexpected<Error>(prepared.error());
-      }
-      *statement = std::move(*prepared);
+    Result<void> result = prepare(database, schema::put_meta, meta);
+    result = result ? prepare(database, schema::delete_watch_words, delete_words) : result;
+    std::apply([&](auto&... row) { ((result = result ? row.prepare(database) : result), ...); }, rows_);
+    return result;
+  }
+
+ private:
+  static Result<void> prepare(const sqlite::Database& database, const std::string& sql, sqlite::Statement& statement) {
+    Result<sqlite::Statement> prepared = database.prepare(sql);
+    if (!prepared) {
+      return tl::unexpected<Error>(prepared.error());
     }
+    statement = std::move(*prepared);
     return {};
   }
-};
 
-inline std::int64_t as_signed(std::uint64_t value) { return static_cast<std::int64_t>(value); }
+  template <class Row>
+  struct Put {
+    sqlite::Statement statement;
+    [[nodiscard]] Result<void> prepare(const sqlite::Database& database) {
+      return Statements::prepare(database, schema::put_row<Row>(), statement);
+    }
+  };
+  template <class... Rows>
+  static std::tuple<Put<Rows>...> puts_of(RowKinds<Rows...>);
+  decltype(puts_of(StoredRows{})) rows_;
+};
 
 template <class Value>
 void bind_value(sqlite::Statement& statement, const Value& value) {
@@ -81,12 +72,11 @@ void bind_value(sqlite::Statement& statement, const Value& value) {
 struct WriterState {
   sqlite::Database database;
   Statements statements;
-  StackPacker packer;
+  PackingState packing;
   std::string path;
   std::uint64_t time_base_ns = 0;  // zero of `time` columns; fixed by the first session put
   bool based = false;
   bool failed = false;
-  std::unordered_map<std::uint32_t, Registers> registers;  // by thread: what its next sample's are counted from
 
   /// Runs `write` in the open transaction, unless an earlier failure has not been retried.
   template <class Write>
@@ -109,7 +99,7 @@ struct WriterState {
 
   [[nodiscard]] tl::unexpected<Error> give_up(const Error& error) {
     failed = true;
-    registers.clear();  // rows that are lost are nothing to count from
+    packing.registers.clear();  // rows that are lost are nothing to count from
     if (database.in_transaction()) {
       (void)database.execute("ROLLBACK");  // SQLite may have done so itself: then this fails harmlessly
     }
@@ -123,11 +113,6 @@ struct WriterState {
     }
   }
 
-  [[nodiscard]] std::int64_t since_base(std::uint64_t time_ns) {
-    fix_base(0);
-    return as_signed(time_ns - time_base_ns);
-  }
-
   template <class Value>
   [[nodiscard]] Result<void> put_meta(std::string_view key, const Value& value) {
     statements.meta.bind(key);
@@ -135,8 +120,19 @@ struct WriterState {
     return statements.meta.run();
   }
 
-  [[nodiscard]] Result<void> put_words(const WatchRow& row);
-  [[nodiscard]] RegisterSteps steps_to(ThreadId thread, const Registers& registers_now);
+  /// Puts the row into its table; part of guarded().
+  template <class Row>
+  [[nodiscard]] Result<void> put_row(const Row& row) {
+    fix_base(0);
+    sqlite::Statement& put = statements.put<Row>();
+    BoundColumns columns(put, packing, time_base_ns);
+    visit_row(columns, row);
+    if (columns.out_of_memory()) {
+      put.reset();
+      return fail(ErrorCode::system, std::string("no memory to pack a row of table ") + table_of<Row>.name);
+    }
+    return put.run();
+  }
 };
 
 }  // namespace crosstalk::profile
