@@ -6,8 +6,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -54,8 +56,26 @@ bool same(const std::optional<FoundAccess>& a, const std::optional<FoundAccess>&
          a->from == b->from && a->spill == b->spill;
 }
 
+struct Place {
+  std::size_t asked = 0, different = 0;
+};
+
 struct Tally {
-  std::size_t asked = 0, by_cached = 0, different = 0;
+  std::size_t asked = 0, by_cached = 0;
+  std::map<std::uint64_t, Place> places;  // by instruction
+
+  [[nodiscard]] std::size_t different_places() const {
+    return static_cast<std::size_t>(
+        std::ranges::count_if(places, [](const auto& place) { return place.second.different != 0; }));
+  }
+  /// Most wrong answers at one place.
+  [[nodiscard]] std::size_t most_different() const {
+    std::size_t most = 0;
+    for (const auto& [instruction, place] : places) {
+      most = std::max(most, place.different);
+    }
+    return most;
+  }
 };
 
 Tally ask(const Fixture* fixtures, int count) {
@@ -72,23 +92,33 @@ Tally ask(const Fixture* fixtures, int count) {
       const std::optional<FoundAccess> want = without_cached(step, reader);
       ++tally.asked;
       tally.by_cached += found && found->cached ? 1 : 0;
-      tally.different += same(found, want) ? 0 : 1;
+      Place& place = tally.places[step.registers[Register::rip]];
+      ++place.asked;
+      place.different += same(found, want) ? 0 : 1;
     });
   }
-  std::printf("asked %zu, answered by the cache %.1f %%, differently %zu\n", tally.asked,
-              100.0 * static_cast<double>(tally.by_cached) / static_cast<double>(tally.asked), tally.different);
+  std::printf("asked %zu, answered by the cache %.1f %%, differently at %zu of %zu instructions, up to %zu times\n",
+              tally.asked, 100.0 * static_cast<double>(tally.by_cached) / static_cast<double>(tally.asked),
+              tally.different_places(), tally.places.size(), tally.most_different());
   return tally;
+}
+
+/// Jumps from afar lead to few instructions only. Chance, one in 16, decides when a wrong answer is found, so the total
+/// of wrong answers varies much: of 100,000 places, one or two have 180 in a row.
+void expect_as_without(const Tally& tally) {
+  EXPECT_LT(tally.different_places(), tally.places.size() / 200);
+  EXPECT_LT(tally.most_different(), 180U);
 }
 
 TEST(InlineCacheEntry, OptimizedFunctionsAreAnsweredAsWithoutTheCache) {
   const Tally tally = ask(optimized::fixtures, optimized::fixture_count);
-  EXPECT_LT(tally.different, tally.asked / 1000);
+  expect_as_without(tally);
   EXPECT_GT(tally.by_cached, tally.asked * 9 / 20);  // where several paths lead to, memory decides each time
 }
 
 TEST(InlineCacheEntry, UnoptimizedFunctionsAreAnsweredAsWithoutTheCache) {
   const Tally tally = ask(unoptimized::fixtures, unoptimized::fixture_count);
-  EXPECT_LT(tally.different, tally.asked / 1000);
+  expect_as_without(tally);
   EXPECT_GT(tally.by_cached, tally.asked / 5);
 }
 
