@@ -70,7 +70,8 @@ class Words(harness.Case):
             self.assertIn("CPU time not known", text.splitlines()[1])
         outside = self.recorded(command, "--observer", output="outside.db")
         self.assertNotIn("is watched from outside, with", outside.stderr, "who asked for it knows")
-        self.assertGreater(self.report(outside.profile)["sampling"]["samples"], 20)
+        seen = self.report(outside.profile)
+        self.assertGreater(seen["sampling"]["samples"], 0.2 * seen["cpu_s"] / 0.004)
 
     def test_a_short_program_is_said_to_be_short(self):
         result = self.recorded(["/bin/true"])
