@@ -183,7 +183,7 @@ Result<std::uint32_t> ProfileReader::State::count(const char* table) const {
 
 Result<void> ProfileReader::State::load_meta() {
   Meta meta;
-  const Result<void> result = each_row("meta", schema::get_meta, [&](const Statement& row) {
+  Result<void> result = each_row("meta", schema::get_meta, [&](const Statement& row) {
     // Reads one column in all its forms: SQLite converts.
     MetaValue value;
     value.is_null = row.is_null(1);
@@ -236,29 +236,28 @@ Result<void> ProfileReader::State::load_watches() {
     return tl::unexpected<Error>(rows.error());
   }
   watches.reserve(*rows);  // grown, they would be moved through twice as much fresh memory
-  Result<void> result = load(watches);
-  if (result && measured) {
-    result = each_of_watch<WatchMeasurement>([](ColumnScan& /*scan*/, const WatchMeasurement& row, WatchRow* watch) {
-      if (watch != nullptr) {
-        watch->sample_measurement = row.measurement;
-      }
-    });
-  }
-  result = result ? each_of_watch<LineProbeRow>([](ColumnScan& /*scan*/, const LineProbeRow& row, WatchRow* watch) {
+  const auto take_measurement = [](ColumnScan& /*scan*/, const WatchMeasurement& row, WatchRow* watch) {
+    if (watch != nullptr) {
+      watch->sample_measurement = row.measurement;
+    }
+  };
+  const auto take_probe = [](ColumnScan& /*scan*/, const LineProbeRow& row, WatchRow* watch) {
     if (watch != nullptr) {
       watch->probe = row.probe;
     }
-  })
-                  : result;
-  return result ? each_of_watch<WatchWordRow>([this](ColumnScan& scan, const WatchWordRow& row, WatchRow* watch) {
+  };
+  const auto take_word = [this](ColumnScan& scan, const WatchWordRow& row, WatchRow* watch) {
     if (watch == nullptr || watch->words.size() != row.index ||
         row.word.offset + row.word.length > session.line_bytes) {
       scan.reject("word", row.index);
       return;
     }
     watch->words.push_back(row.word);
-  })
-                : result;
+  };
+  Result<void> result = load(watches);
+  result = result && measured ? each_of_watch<WatchMeasurement>(take_measurement) : result;
+  result = result ? each_of_watch<LineProbeRow>(take_probe) : result;
+  return result ? each_of_watch<WatchWordRow>(take_word) : result;
 }
 
 Result<void> ProfileReader::State::load_regions() {
