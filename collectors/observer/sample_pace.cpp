@@ -77,7 +77,8 @@ void ClockedShare::end_window(double clocked_ns) {
 }
 
 double ClockedShare::take(double clocked_ns) {
-  const double stands_for_ns = clocked_ns * scale();
+  const double times = scale();
+  const double stands_for_ns = times > 1 ? clocked_ns + std::min(clocked_ns * (times - 1), owed_ns_) : clocked_ns;
   handed_ns_ += stands_for_ns;
   owed_ns_ -= stands_for_ns;
   return stands_for_ns;

@@ -63,7 +63,8 @@ class ClockedShare {
   void begin_window(double ran_ns);
   /// Ends the window, after so much of the thread's CPU time.
   void end_window(double clocked_ns);
-  /// Returns the CPU time that a sample stands for which comes this much CPU time after the last one.
+  /// Returns the CPU time that a sample stands for which comes this much CPU time after the last one. A sample that
+  /// comes late, as the recorder itself had to wait, stands for itself and for the rest at most.
   double take(double clocked_ns);
   /// Returns the factor from time under the clock to the time that samples stand for.
   [[nodiscard]] double scale() const { return windowed_ && owed_ns_ > 0 ? scale_ : 1; }

@@ -151,6 +151,15 @@ TEST(ClockedShare, a_window_that_does_not_end_stands_for_itself_once_the_rest_is
   EXPECT_NEAR(stands_for_ns, 1100e6, 101e6);
 }
 
+TEST(ClockedShare, a_sample_that_comes_late_stands_for_no_more_than_the_thread_ran) {
+  ClockedShare share;
+  share.expect_windows(1e6);
+  share.begin_window(50e6);
+  EXPECT_DOUBLE_EQ(share.take(0.5e6), 25e6);
+  EXPECT_NEAR(share.take(200e6), 225e6, 1e6) << "the rest of the 50 ms, and 200 ms under the clock";
+  EXPECT_DOUBLE_EQ(share.take(1e6), 1e6);
+}
+
 TEST(SwitchPrice, is_what_was_measured_at_4_ms_and_bounded) {
   EXPECT_DOUBLE_EQ(switch_price(4000, 4 * ms), 4000);
   EXPECT_LT(switch_price(4000, 16 * ms), 4000);
