@@ -57,13 +57,31 @@ void ModuleTable::inherit(ProcessId child, ProcessId parent, std::uint64_t time_
   node.inherited = from;
   node.inherited_ns = time_ns;
   if (const auto range = collectors_.find(parent.value); range != collectors_.end()) {
-    collectors_[child.value] = std::pair(range->second);
+    find_collector(child, range->second);
+  }
+}
+
+void ModuleTable::find_collector(ProcessId process, std::pair<std::uint64_t, std::uint64_t> range) {
+  collectors_[process.value] = range;
+  if (const auto early = early_.extract(process.value); !early.empty()) {
+    for (const EarlySample& sample : early.mapped()) {
+      sampled(process, sample.address, sample.ns);
+    }
+  }
+}
+
+void ModuleTable::sampled(ProcessId process, std::uint64_t address, std::uint64_t ns) {
+  constexpr std::size_t most_early = 64;  // a process that is watched from outside never has a collector
+  if (const auto range = collectors_.find(process.value); range != collectors_.end()) {
+    collector_ns_ += range->second.first <= address && address < range->second.second ? ns : 0;
+  } else if (std::vector<EarlySample>& early = early_[process.value]; early.size() < most_early) {
+    early.push_back({address, ns});
   }
 }
 
 void ModuleTable::load(profile::ModuleRow row) {
   if (is_collector_file(row.path)) {
-    collectors_[row.process.value] = {row.begin, row.end};
+    find_collector(row.process, {row.begin, row.end});
   }
   std::vector<profile::ModuleRow>& rows = node_of(row.process).own;
   if (rows.size() >= most_rows) {
@@ -130,6 +148,7 @@ std::vector<profile::ModuleRow> ModuleTable::present(ProcessId process) const {
 
 void ModuleTable::forget(ProcessId process) {
   collectors_.erase(process.value);
+  early_.erase(process.value);
   const auto known = nodes_.find(process.value);
   if (known == nodes_.end()) {
     return;

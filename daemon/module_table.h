@@ -24,11 +24,10 @@ class ModuleTable {
   /// module becomes a row of the process's own, as if loaded at `process_begin_ns`.
   std::optional<profile::ModuleRow> unload(ProcessId process, std::uint64_t begin, std::uint64_t time_ns,
                                            std::uint64_t process_begin_ns);
-  /// True if the collector's own library is at `address` of `process`.
-  [[nodiscard]] bool in_collector(ProcessId process, std::uint64_t address) const {
-    const auto range = collectors_.find(process.value);
-    return range != collectors_.end() && range->second.first <= address && address < range->second.second;
-  }
+  /// A sample of `process` at `address` stands for so much CPU time. It may come before the modules of its process.
+  void sampled(ProcessId process, std::uint64_t address, std::uint64_t ns);
+  /// Returns the CPU time of samples in the collector's own library.
+  [[nodiscard]] std::uint64_t collector_ns() const { return collector_ns_; }
   /// Returns the modules that `process` has now, with those that it inherited as its own.
   [[nodiscard]] std::vector<profile::ModuleRow> present(ProcessId process) const;
   /// Forgets a process that is over. Rows that its children inherited stay as long as they do.
@@ -45,11 +44,17 @@ class ModuleTable {
     std::shared_ptr<Node> inherited;
     std::uint64_t inherited_ns = 0;  // when it was forked
   };
+  struct EarlySample {
+    std::uint64_t address = 0, ns = 0;
+  };
   Node& node_of(ProcessId process);
+  void find_collector(ProcessId process, std::pair<std::uint64_t, std::uint64_t> range);
   static const profile::ModuleRow* find_inherited(const Node& node, std::uint64_t begin);
 
   std::unordered_map<std::uint32_t, std::shared_ptr<Node>> nodes_;
   std::unordered_map<std::uint32_t, std::pair<std::uint64_t, std::uint64_t>> collectors_;  // by process: [begin, end)
+  std::unordered_map<std::uint32_t, std::vector<EarlySample>> early_;  // by process whose collector is not known yet
+  std::uint64_t collector_ns_ = 0;
 };
 
 }  // namespace crosstalk::daemon

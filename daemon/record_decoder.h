@@ -45,7 +45,7 @@ class RecordDecoder {
   /// are subtracted; nothing changes until they are known.
   void update_totals(std::uint32_t slot, SlotTotals totals);
   /// Returns the CPU time of the samples in our stand-ins, ns.
-  [[nodiscard]] std::uint64_t stand_ins_ns() const { return stand_ins_ns_; }
+  [[nodiscard]] std::uint64_t stand_ins_ns() const { return modules_.collector_ns(); }
   void update_processor_times(std::uint32_t slot, const SchedulerTimes& times);
   /// Updates the waits of the slot's thread so far (wait_rows.h).
   void update_waits(std::uint32_t slot, std::vector<profile::ThreadWaitRow> rows);
@@ -162,7 +162,7 @@ class RecordDecoder {
   profile::StackRow stack_;       // its buffer is used again
   std::uint32_t last_stack_ = 0;
   std::string first_program_;  // the first process's; empty: none yet
-  std::uint64_t malformed_ = 0, samples_ = 0, stand_ins_ns_ = 0, traps_ = 0;
+  std::uint64_t malformed_ = 0, samples_ = 0, traps_ = 0;
 };
 
 }  // namespace crosstalk::daemon

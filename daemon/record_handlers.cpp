@@ -134,8 +134,8 @@ bool RecordDecoder::handle(Slot& slot, const RecordView& view, const profile::Sa
   sink_->put(row);
   ++samples_;
   processes_table_.sampled(row.thread, row.time_weight_ns());
-  if (row.is_of_time() && modules_.in_collector(process_of(slot, record.time_ns), row.ip)) {
-    stand_ins_ns_ += row.time_weight_ns();
+  if (row.is_of_time()) {
+    modules_.sampled(process_of(slot, record.time_ns), row.ip, row.time_weight_ns());
   }
   if (record.watch != 0) {
     watches_.sample(row);

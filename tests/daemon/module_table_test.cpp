@@ -106,25 +106,28 @@ TEST(ModuleTable, PluginsThatComeAndGoAreNotRememberedForEver) {
   EXPECT_EQ(table.unload(ProcessId{0}, 0x10, 5, 0)->path, "program");
 }
 
-TEST(ModuleTable, KnowsWhereTheCollectorIs) {
+TEST(ModuleTable, SumsTheTimeOfTheCollectorsSamples) {
   ModuleTable table;
   profile::ModuleRow row;
   row.process = ProcessId{0};
+  table.sampled(ProcessId{0}, 0x2000, 1);  // before its modules are known
+  table.sampled(ProcessId{0}, 0x4000, 10);
+  EXPECT_EQ(table.collector_ns(), 0U);
   row.path = "/usr/lib/crosstalk/libcrosstalk.so";
   row.begin = 0x1000, row.end = 0x3000;
   table.load(row);
+  EXPECT_EQ(table.collector_ns(), 1U);
   row.path = "/usr/lib/libc.so.6";
   row.begin = 0x4000, row.end = 0x5000;
   table.load(row);
+  table.sampled(ProcessId{1}, 0x1000, 100);
   table.inherit(ProcessId{1}, ProcessId{0}, 0);
-  for (const ProcessId process : {ProcessId{0}, ProcessId{1}}) {
-    EXPECT_TRUE(table.in_collector(process, 0x2fff));
-    EXPECT_FALSE(table.in_collector(process, 0x3000));
-    EXPECT_FALSE(table.in_collector(process, 0x4000));
-  }
-  table.forget(ProcessId{0});
-  EXPECT_FALSE(table.in_collector(ProcessId{0}, 0x2000));
-  EXPECT_TRUE(table.in_collector(ProcessId{1}, 0x2000));
+  EXPECT_EQ(table.collector_ns(), 101U);
+  table.sampled(ProcessId{1}, 0x2fff, 1000);
+  table.sampled(ProcessId{1}, 0x3000, 10'000);
+  table.forget(ProcessId{1});
+  table.sampled(ProcessId{1}, 0x2000, 100'000);
+  EXPECT_EQ(table.collector_ns(), 1101U);
 }
 
 }  // namespace
