@@ -215,15 +215,15 @@ def cells_of_data(report, truth):
             for cell in entry["cells"]]
 
 
-def cells_by_truth(report, truth):
-    """Cost by (producer, consumer, sort) in the truth's thread indices, of cells_of_data()."""
+def cells_by_truth(report, truth, figure="cost_s"):
+    """Cost, or another figure, by (producer, consumer, sort) in the truth's thread indices, of cells_of_data()."""
     index_of_tid = {tid: index for index, tid in enumerate(truth["tids"])}
     index = {thread["index"]: index_of_tid.get(thread["tid"]) for thread in report["threads"]}
     costs = {}
     for cell in cells_of_data(report, truth):
         for sort in ("true", "false"):
             key = (index.get(cell["producer"]), index.get(cell["consumer"]), sort)
-            costs[key] = costs.get(key, 0.0) + (cell.get(sort, {}).get("cost_s") or 0.0)
+            costs[key] = costs.get(key, 0.0) + (cell.get(sort, {}).get(figure) or 0.0)
     return costs
 
 
@@ -292,12 +292,13 @@ def known_true_share(truth):
     return true / (true + false) if true + false > 0 else None
 
 
-def matrix_distance(costs, truth):
-    """Half the sum of absolute differences of the two matrices, each normalised to a sum of 1: 0..1."""
+def matrix_distance(costs, truth, matrix=None):
+    """Half the sum of absolute differences of the two matrices, each normalised to a sum of 1: 0..1. `matrix`: to compare with
+    in place of known_matrix()."""
     found, known = {}, {}
     for (producer, consumer, _), cost in costs.items():
         found[producer, consumer] = found.get((producer, consumer), 0.0) + cost
-    for producer, row in enumerate(known_matrix(truth)):
+    for producer, row in enumerate(matrix or known_matrix(truth)):
         for consumer, cost in enumerate(row):
             known[producer, consumer] = float(cost)
     found_sum, known_sum = sum(found.values()), sum(known.values())

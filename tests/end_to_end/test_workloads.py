@@ -108,12 +108,13 @@ class Workloads(harness.Case):
         self.assertEqual(set(cells(truth["matrix"])), {(1, 2), (2, 1), (3, 4), (4, 3)})
 
     def test_ring_passes_to_the_next(self):
-        truth = self.truth("ring", "--threads", "4", "--seconds", "0.2")
-        known = cells(truth["matrix"])
-        self.assertEqual(set(known), {(1, 2), (2, 3), (3, 4), (4, 1)})
-        self.assertEqual(len(set(known.values())), 1)  # all rounds are whole
-        lost = cells(truth["invalidations"])
-        self.assertEqual({pair: count + LINES_OF_A_RACK for pair, count in lost.items()}, known)
+        for lines, more in ((LINES_OF_A_RACK, []), (4, ["--lines", "4", "--passes", "20", "--wait", "futex"])):
+            truth = self.truth("ring", "--threads", "4", "--seconds", "0.2", *more)
+            known = cells(truth["matrix"])
+            self.assertEqual(set(known), {(1, 2), (2, 3), (3, 4), (4, 1)})
+            self.assertEqual(len(set(known.values())), 1)  # all rounds are whole
+            lost = cells(truth["invalidations"])
+            self.assertEqual({pair: count + lines for pair, count in lost.items()}, known)
 
     def test_mixed_keeps_its_parts(self):
         truth = self.truth("mixed", "--true-tenths", "3", "--seconds", "0.2")

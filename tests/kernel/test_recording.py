@@ -186,6 +186,62 @@ class Refusals(kernel_case.GuestCase, harness.Case):
         self.assertIn("source ibs: chosen", asked)
 
 
+class Matrices(kernel_case.GuestCase, harness.Case):
+    """Threads that sample themselves by the processor's events give the matrix that the program forces: how often pairs of
+    threads communicate, in proportion. What that costs, an emulator cannot tell."""
+
+    # On one processor threads take turns. Those of the ring take about a millisecond each, so that a watch lasts for some
+    # rounds, and events of a thread's own cost little at its switches.
+    FORCED = {"ping_pong": [], "false_sharing": [],
+              "ring": ["--threads", "4", "--wait", "futex", "--lines", "4", "--passes", "3000"]}
+    MAX_DISTANCE = 0.10
+    SEEN_BY_PAIR = 60  # chance alone gives a distance of 0.05
+
+    def play(self, name, seconds, source, unit):
+        guest = self.guest()
+        guest.add_module(MODULE)
+        player = harness.workload(name)
+        for program in (harness.CROSSTALK, harness.COLLECTOR, player):
+            guest.add_program(program)
+        result = self.run_well(guest, f"""
+            insmod /modules/emulated_pmu.ko {unit} || exit 1
+            {harness.CROSSTALK} record -o $RESULTS/run.db --source {source} --budget 100 -- \
+              {player} --seconds {seconds} {' '.join(self.FORCED[name])} >$RESULTS/truth || exit 1""", 60 + 4 * seconds)
+        profile = self.path("run.db")
+        with open(profile, "wb") as file:
+            file.write(result.files["run.db"])
+        return self.report(profile), json.loads(result.files["truth"])
+
+    def check(self, name, source, events, unit=""):
+        for seconds in (20, 60):
+            report, truth = self.play(name, seconds, source, unit)
+            seen = sum(harness.cells_by_truth(report, truth, "seen").values())
+            if seen >= self.SEEN_BY_PAIR * sum(cell > 0 for row in truth["matrix"] for cell in row):
+                break
+        found = harness.cells_by_truth(report, truth, "detections")
+        distance = harness.matrix_distance(found, truth, truth["matrix"])
+        counts = {event["name"]: event["samples"] for event in report["sampling"]["events"] if event["source"] != "clock"}
+        print(f"{name} by {source}: distance {distance:.3f} of {seen} communications seen in {seconds} s; samples: {counts}")
+        self.assertLessEqual(distance, self.MAX_DISTANCE, found)
+        self.assertEqual(harness.true_share(found), 0 if name == "false_sharing" else 1)
+        self.assertEqual({process["observation"] for process in report["processes"]}, {"preloaded"})
+        self.assertEqual(report["sampling"]["source_choice"], f"{source}: chosen")
+        self.assertEqual(set(counts), set(events))
+        self.assertGreater(counts[events[0]], 10)
+
+    @kernel_case.guest_kind(kernel_case.INTEL_1)
+    def test_forced_communication_by_pebs(self):
+        for name in self.FORCED:
+            with self.subTest(name):
+                self.check(name, "pebs", ["cpu/mem-loads/", "cpu/mem-stores/"])
+
+    @kernel_case.guest_kind(kernel_case.AMD_1)
+    def test_forced_communication_by_ibs(self):
+        for name in self.FORCED:
+            with self.subTest(name):
+                self.check(name, "ibs", ["ibs_op//"], "per_thread=1")
+
+
 class Recording(kernel_case.GuestCase, harness.Case):
     """An emulator's traps are slow and few: enough to tell who communicates and where, not how much."""
 

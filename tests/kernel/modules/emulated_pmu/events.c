@@ -24,12 +24,35 @@ static bool is_count(const struct perf_event *event)
 }
 
 /* Of what is counted, only cycles are sampled: one each nanosecond. */
-static ktime_t interval_of(const struct perf_event *event)
+static unsigned int rate_of(const struct perf_event *event)
 {
-	unsigned int rate = is_count(event) ? NSEC_PER_USEC : emulated_rate;
-	u64 ns = div_u64(event->hw.sample_period * NSEC_PER_USEC, rate);
+	return is_count(event) ? NSEC_PER_USEC : emulated_rate;
+}
+
+static ktime_t interval_of(const struct perf_event *event, u64 period)
+{
+	u64 ns = div_u64(period * NSEC_PER_USEC, rate_of(event));
 
 	return ns_to_ktime(max_t(u64, ns, LEAST_INTERVAL_NS));
+}
+
+/*
+ * A counter keeps what is left of its period while its thread is not on the processor. Perf takes
+ * that away where it sets another period.
+ */
+static ktime_t first_interval(struct perf_event *event)
+{
+	s64 left = local64_read(&event->hw.period_left);
+
+	return interval_of(event, left > 0 ? left : event->hw.sample_period);
+}
+
+static void keep_what_is_left(struct emulated_event *ours)
+{
+	s64 ns = ktime_to_ns(hrtimer_get_remaining(&ours->timer));
+
+	local64_set(&ours->event->hw.period_left,
+		    ns > 0 ? div_u64(ns * rate_of(ours->event), NSEC_PER_USEC) : 0);
 }
 
 static bool counts_kernel(const struct perf_event *event)
@@ -56,7 +79,7 @@ static enum hrtimer_restart on_timer(struct hrtimer *timer)
 
 	if (event->state != PERF_EVENT_STATE_ACTIVE || event->hw.state & PERF_HES_STOPPED)
 		return HRTIMER_NORESTART;
-	periods = hrtimer_forward_now(timer, interval_of(event));
+	periods = hrtimer_forward_now(timer, interval_of(event, event->hw.sample_period));
 	if (emulated_silent) {
 		if (emulated_silent == EMULATED_NEVER_SAMPLES && ours->kind != EMULATED_COUNT)
 			count_periods(event, periods);
@@ -116,38 +139,48 @@ void emulated_start(struct perf_event *event, int flags)
 	if (is_count(event))
 		emulated_begin_counting(ours);
 	if (is_sampling_event(event))
-		hrtimer_start(&ours->timer, interval_of(event), HRTIMER_MODE_REL_PINNED_HARD);
+		hrtimer_start(&ours->timer, first_interval(event), HRTIMER_MODE_REL_PINNED_HARD);
 }
 
 void emulated_stop(struct perf_event *event, int flags)
 {
 	struct emulated_event *ours = event->pmu_private;
 
+	if (is_sampling_event(event) && hrtimer_active(&ours->timer))
+		keep_what_is_left(ours);
 	hrtimer_cancel(&ours->timer);
 	if (is_count(event) && !(event->hw.state & PERF_HES_STOPPED))
 		emulated_count(ours);
 	event->hw.state |= PERF_HES_STOPPED | PERF_HES_UPTODATE;
 }
 
+/* Cycles and instructions take the counters of their own first. Negative where none is free. */
+static int free_counter(const struct emulated_counters *counters, const struct perf_event *event)
+{
+	int own = EMULATED_GENERAL + (event->attr.config == 0x00c0);
+	int i;
+
+	if (is_count(event) && emulated_is_fixed(event) && !counters->active[own])
+		return own;
+	for (i = 0; i < emulated_counter_count; ++i)
+		if (!counters->active[i])
+			return i;
+	return -ENOSPC;
+}
+
 int emulated_add(struct perf_event *event, int flags)
 {
 	struct emulated_counters *counters = this_cpu_ptr(&emulated_counters);
-	bool fixed = is_count(event) && emulated_is_fixed(event);
-	int first = !fixed ? 0 : EMULATED_GENERAL + (event->attr.config == 0x00c0);
-	int end = fixed ? first + 1 : emulated_counter_count;
-	int i;
+	int i = free_counter(counters, event);
 
-	for (i = first; i < end; ++i) {
-		if (counters->active[i])
-			continue;
-		counters->active[i] = event->pmu_private;
-		event->hw.idx = i;
-		event->hw.state = PERF_HES_STOPPED | PERF_HES_UPTODATE;
-		if (flags & PERF_EF_START)
-			emulated_start(event, PERF_EF_RELOAD);
-		return 0;
-	}
-	return -ENOSPC;
+	if (i < 0)
+		return i;
+	counters->active[i] = event->pmu_private;
+	event->hw.idx = i;
+	event->hw.state = PERF_HES_STOPPED | PERF_HES_UPTODATE;
+	if (flags & PERF_EF_START)
+		emulated_start(event, PERF_EF_RELOAD);
+	return 0;
 }
 
 void emulated_del(struct perf_event *event, int flags)
