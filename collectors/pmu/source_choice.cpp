@@ -67,6 +67,25 @@ std::string in_words(std::span<const SourceVerdict> verdicts) {
   return text;
 }
 
+std::string in_a_line(const ChosenSource& chosen) {
+  const bool by_clock = chosen.source == profile::SourceKind::clock;
+  const std::string by = std::string("samples by ") + (by_clock ? "a clock" : name_of(chosen.source));
+  const auto refused = [](const SourceVerdict& verdict) { return !verdict.reason.empty(); };
+  const auto is_there = [](const SourceVerdict& verdict) { return !verdict.reason.empty() && verdict.is_there; };
+  auto better = std::find_if(chosen.verdicts.begin(), chosen.verdicts.end(), is_there);
+  better = better == chosen.verdicts.end() ? std::find_if(chosen.verdicts.begin(), better, refused) : better;
+  const std::string beside = by_clock ? "" : ", with a clock beside";
+  if (better == chosen.verdicts.end()) {
+    return by + beside;
+  }
+  const std::string name = name_of(better->source);
+  if (better->remediable) {
+    return by + " in place of " + name + beside;
+  }
+  return by_clock && !better->is_there ? by + ": this machine has no precise memory events (" + better->reason + ")"
+                                       : by + beside + ", not by " + name + ": " + better->reason;
+}
+
 const char* name_of(profile::SourceKind source) {
   switch (source) {
     case profile::SourceKind::pebs:

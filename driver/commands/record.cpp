@@ -443,6 +443,9 @@ int record(const RecordRequest& request) {
   for (const profile::MessageRow& warning : options.warnings) {
     log_warning(warning.text);
   }
+  if (const std::string source = in_a_line(prepared->source); !source.empty() && request.pidfds.empty()) {
+    log_notice(source);
+  }
   await_begin(request);
   ProgressLine line(!request.quiet);
   options.progress = [&line](const daemon::Progress& progress) { line.show(progress); };

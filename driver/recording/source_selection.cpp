@@ -124,6 +124,12 @@ Result<SourceSelection> select_source(const RecordRequest& request, const collec
                 "--source " + name + ": not available on this machine: ", trial);
 }
 
+std::string in_a_line(const SourceSelection& selected) {
+  const collectors::ChosenSource& chosen = selected.chosen;
+  const bool named = !selected.asked_by.empty() || (chosen.source == SourceKind::clock && chosen.verdicts.size() <= 1);
+  return named ? "" : collectors::in_a_line(chosen);
+}
+
 std::string obstacle_inside(const SourceSelection& selected) {
   return selected.named_events ? "is for what is watched from outside" : obstacle_inside(selected.chosen.events);
 }

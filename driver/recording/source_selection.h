@@ -24,6 +24,9 @@ struct SourceSelection {
                                                     const collectors::EventLibrary& library,
                                                     const collectors::EventTrial& trial);
 
+/// For the user, which source it is and why not a better one, in a line; empty if the user named it.
+[[nodiscard]] std::string in_a_line(const SourceSelection& selected);
+
 /// Adapts a selection to a collector inside the target: keeps the source if its events can be sampled from inside, else
 /// falls back to the clock with the reason. Events that were named one by one always need watching from outside.
 [[nodiscard]] SourceSelection inside(SourceSelection selected);

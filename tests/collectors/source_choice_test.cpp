@@ -50,6 +50,23 @@ TEST(SourceChoice, EventsAreAsTheyWereOpened) {
   EXPECT_EQ(chosen.events.front().attr.precise_ip, 2U);
 }
 
+TEST(SourceChoice, ALineTellsTheSourceAndWhyNotABetterOne) {
+  const SourceVerdict none{SourceKind::ibs, "no ibs_op: virtual machines have none"};
+  const SourceVerdict no_module{SourceKind::ibs_kmod, "its module is not loaded"};
+  const SourceVerdict clock{SourceKind::clock, ""};
+  EXPECT_EQ(in_a_line({SourceKind::clock, {}, {none, no_module, clock}}),
+            "samples by a clock: this machine has no precise memory events (no ibs_op: virtual machines have none)");
+  EXPECT_EQ(in_a_line({SourceKind::pebs, {}, {{SourceKind::pebs, ""}}}), "samples by pebs, with a clock beside");
+  EXPECT_EQ(in_a_line({SourceKind::ibs_kmod, {}, {none, {SourceKind::ibs_kmod, ""}}}),
+            "samples by ibs-kmod, with a clock beside, not by ibs: no ibs_op: virtual machines have none");
+  const SourceVerdict for_processors{SourceKind::ibs, "for processors only", false, true};
+  EXPECT_EQ(in_a_line({SourceKind::clock, {}, {for_processors, no_module, clock}}),
+            "samples by a clock, not by ibs: for processors only");
+  const SourceVerdict forbidden{SourceKind::ibs, "forbidden", true, true};
+  EXPECT_EQ(in_a_line({SourceKind::clock, {}, {forbidden, no_module, clock}}), "samples by a clock in place of ibs")
+      << "a warning has told why";
+}
+
 TEST(SourceChoice, OneThatIsInsistedOnIsHadOrRefused) {
   const auto chosen = insist_on({SourceKind::pebs, {event("loads")}, ""}, takes_all);
   ASSERT_TRUE(chosen);

@@ -107,6 +107,18 @@ TEST(SourceSelection, OneThatIsAskedForOrNone) {
   EXPECT_TRUE(clock->chosen.events.empty());
 }
 
+TEST(SourceSelection, ALineTellsItUnlessItWasNamed) {
+  EXPECT_EQ(in_a_line(*select_source({}, intel(), no_library(), takes_all)), "samples by pebs, with a clock beside");
+  EXPECT_EQ(in_a_line(*select_source({}, {}, no_library(), takes_all)),
+            "samples by a clock: this machine has no precise memory events (not an Intel processor)");
+  EXPECT_EQ(in_a_line(*select_source({}, intel(), no_library(), takes_none)), "samples by a clock in place of pebs");
+  RecordRequest request;
+  request.source = SourceChoice::pebs;
+  EXPECT_EQ(in_a_line(*select_source(request, intel(), no_library(), takes_all)), "");
+  request.source = SourceChoice::clock;
+  EXPECT_EQ(in_a_line(*select_source(request, intel(), no_library(), takes_all)), "");
+}
+
 TEST(SourceSelection, OurModuleWherePerfHasNoIbs) {
   collectors::MachineDescription amd;
   amd.vendor = "AuthenticAMD";

@@ -85,6 +85,16 @@ class Sources(harness.Case):
             choice = dict(database.execute("SELECT key, value FROM meta"))["source_choice"]
         self.assertIn("clock: chosen", choice)
 
+    def test_a_line_says_which_source_and_why_not_a_better_one(self):
+        result = self.record("--", "true")
+        self.assertEqual(result.status, 0, result.stderr)
+        said = [line for line in result.stderr.splitlines() if "samples by " in line]
+        self.assertEqual(len(said), 1, result.stderr)
+        self.assertRegex(said[0], r"^crosstalk: samples by (a clock(: this machine has no precise memory events \(.+\)|, not by .+: .+"
+                                  r"| in place of .+)|.+, with a clock beside.*)$")
+        for options in (["-q"], ["--source", "clock"]):
+            self.assertNotIn("samples by", self.record(*options, "--", "true").stderr, options)
+
 
 if __name__ == "__main__":
     harness.main()
