@@ -259,15 +259,17 @@ std::string nothing_seen(const Analysis& analysis) {
   if (s.samples == 0) {
     return "No samples were taken: " + why_few_samples(few_samples_facts(analysis)) + ".";
   }
+  const std::string to_expect = analysis.communication.undetected.at_most_s == 0.0
+                                    ? "there is no communication between threads"
+                                    : "next to no communication between threads is to be expected";
   const auto running = std::count_if(analysis.threads.begin(), analysis.threads.end(),
                                      [](const ThreadSummary& thread) { return thread.samples > 0; });
   if (running < 2) {
-    return std::string("Only one thread ") + (analysis.shares_of.empty() ? "used CPU time" : "was sampled") +
-           ", so there is no communication between threads (" + count_of(s.samples, "sample", "samples") + ").";
+    return std::string("Only one thread was sampled, so ") + to_expect + " (" +
+           count_of(s.samples, "sample", "samples") + ").";
   }
-  if (analysis.communication.undetected.at_most_s == 0.0) {
-    return "No thread is known to have run while another one with memory in common lived, so no communication "
-           "between threads is to be expected (" +
+  if (!analysis.communication.undetected.met) {
+    return "No sample shows a thread that ran while another one with memory in common lived, so " + to_expect + " (" +
            count_of(s.samples, "sample", "samples") + ").";
   }
   const bool probed = profile::are_lines_probed(analysis.session);

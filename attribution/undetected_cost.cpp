@@ -21,10 +21,11 @@ EvidenceKind evidence_of(const Analysis& analysis) {
   return analysis.sampling.with_address > 0 ? EvidenceKind::sampled : EvidenceKind::none;
 }
 
-double seen_s(const Matrix& cells) {
+/// The cost of communication that was seen, at least.
+double surely_seen_s(const Communication& communication) {
   double sum_s = 0;
-  for (const Cell& cell : cells) {
-    sum_s += cell.cost();
+  for (const Amount* amount : {&communication.true_sharing, &communication.false_sharing}) {
+    sum_s += amount->cost_ci95 ? amount->cost_ci95->low : 0;
   }
   return sum_s;
 }
@@ -55,7 +56,9 @@ Undetected undetected_cost(const Analysis& analysis, const ReachableTime& time, 
     facts.reachable_s = time.reachable_s() + uncovered_s;
     facts.out_of_reach_s = std::min(time.out_of_reach_s() + uncovered_s, *facts.reachable_s);
   }
-  facts.seen_s = seen_s(analysis.communication.cells);
+  facts.seen_s = surely_seen_s(analysis.communication);
+  facts.least_s = time.least_s();
+  facts.met = time.met();
   return undetected(facts);
 }
 
@@ -69,9 +72,8 @@ std::string undetected_in_words(const Analysis& analysis) {
   }
   const std::string share =
       analysis.cpu_s > 0 ? " (" + percent(*found.at_most_s / analysis.cpu_s) + " of the CPU time)" : "";
-  const bool statistical = found.evidence == EvidenceKind::watched;
   return "Undetected communication costs at most " + seconds_in_words(*found.at_most_s) + share +
-         (statistical ? ", with 97.5 % confidence" : "") + ": " + listed(found.cannot_see, true) +
+         (*found.at_most_s < analysis.cpu_s ? ", with 97.5 % confidence" : "") + ": " + listed(found.cannot_see, true) +
          " may go unseen; communication with " + listed(found.cannot_see, false) + " is in no figure.";
 }
 

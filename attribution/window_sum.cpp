@@ -253,11 +253,13 @@ void keep_greatest(std::optional<Unseen>& limits, const std::optional<Unseen>& m
 /// The words are those of the interval with the greatest limit, or of one without a limit: then the sum has none.
 void add(Undetected& sum, const Undetected& more, double& greatest_s) {
   const auto both = sum.at_most_s && more.at_most_s ? std::optional(*sum.at_most_s + *more.at_most_s) : std::nullopt;
+  const bool met = sum.met || more.met;
   if (sum.at_most_s && (!more.at_most_s || *more.at_most_s >= greatest_s)) {
     sum = more;
     greatest_s = more.at_most_s.value_or(0);
   }
   sum.at_most_s = both;
+  sum.met = met;
 }
 
 Communication communication_of(std::span<const Analysis* const> intervals, std::size_t most) {

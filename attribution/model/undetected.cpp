@@ -75,18 +75,22 @@ const char* evidence_name(EvidenceKind evidence) {
 }
 
 Undetected undetected(const UndetectedFacts& facts) {
-  Undetected result{facts.evidence, std::nullopt, {}, cannot_see(facts)};
+  Undetected result{facts.evidence, std::nullopt, {}, cannot_see(facts), facts.met};
   if (!facts.reachable_s) {
     result.why = "the threads' CPU time is not known";
     return result;
   }
-  const double left_s = std::max(0.0, *facts.reachable_s - facts.seen_s);
   if (*facts.reachable_s <= 0) {
     result.at_most_s = 0;
-    result.why = "no thread is known to have run in user mode while another one with memory in common lived";
-  } else if (left_s <= 0) {
-    result.at_most_s = 0;
-    result.why = "what was seen takes all the time in which threads could communicate";
+    result.why = "no two recorded threads lived at the same time";
+    result.met = false;
+    return result;
+  }
+  const double left_s =
+      std::clamp(*facts.reachable_s - facts.seen_s, std::min(facts.least_s, *facts.reachable_s), *facts.reachable_s);
+  if (!facts.met) {
+    result.at_most_s = left_s;
+    result.why = "no sample shows a thread in user mode while another one with memory in common lived";
   } else if (facts.evidence == EvidenceKind::watched && facts.unseen_s) {
     result.at_most_s = std::min(left_s, *facts.unseen_s + facts.out_of_reach_s);
     result.why = "watches exclude only more than that";

@@ -31,9 +31,11 @@ struct CannotSee {
 
 struct Undetected {
   EvidenceKind evidence = EvidenceKind::none;
-  std::optional<double> at_most_s;  // upper limit of the cost, with 97.5 % confidence
-  std::string why;                  // what the limit rests on, or why there is none; empty: nobody has asked yet
+  std::optional<double>
+      at_most_s;    // upper limit of the cost, with 97.5 % confidence; 0: no two threads lived at a time
+  std::string why;  // what the limit rests on, or why there is none; empty: nobody has asked yet
   std::vector<CannotSee> cannot_see;
+  bool met = true;  // false: no sample shows a thread in user mode while another one with memory in common lived
 };
 
 /// The facts that decide the limit. Times add up all threads.
@@ -41,9 +43,11 @@ struct UndetectedFacts {
   EvidenceKind evidence = EvidenceKind::none;
   std::string silent_kinds;           // of watched_in_part: the accesses that may go unseen, in words
   std::optional<double> unseen_s;     // at most this was unseen in time that watches speak for; absent: no limit
-  std::optional<double> reachable_s;  // CPU time in user mode while several threads lived; absent: not known
+  std::optional<double> reachable_s;  // at most so much CPU time in user mode in company; absent: not known
   double out_of_reach_s = 0;          // at most this part of it could be neither watched nor probed
-  double seen_s = 0;                  // cost of communication that was seen
+  double seen_s = 0;                  // at least this was seen to be communication
+  double least_s = 0;                 // no limit is lower, unless no two threads lived at the same time
+  bool met = true;                    // as in Undetected
 };
 [[nodiscard]] Undetected undetected(const UndetectedFacts& facts);
 

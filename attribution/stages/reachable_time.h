@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums the time in which threads may have communicated with others: in user mode, while another thread lived that has
+// Limits the time in which threads may have communicated with others: in user mode, while another thread lived that has
 // memory in common with them. Of it, the time of samples that could be neither watched nor probed is out of reach.
+//
+// Threads of several processes count as having memory in common if a sample lay in memory that processes can share. If
+// none did, the number of samples that lay elsewhere limits how much of their time such memory may have taken.
 #pragma once
 
 #include <cstdint>
@@ -21,22 +24,41 @@ class ReachableTime {
   /// Takes every sample.
   void add(const profile::SampleRow& sample);
 
-  [[nodiscard]] double reachable_s() const;
   /// An upper limit, with 97.5 % confidence.
+  [[nodiscard]] double reachable_s() const;
+  /// The same of time out of reach. Both are 0 only if no two threads lived at the same time, or without any sample.
   [[nodiscard]] double out_of_reach_s() const;
-  /// Several threads with common memory lived at some time.
+  /// The time of as many samples as may go without one, with 97.5 % confidence.
+  [[nodiscard]] double least_s() const;
+  /// Several threads lived at some time.
   [[nodiscard]] bool any_company() const;
+  /// A sample showed a thread in user mode while another one with memory in common lived.
+  [[nodiscard]] bool met() const { return reachable_.ns > 0; }
 
  private:
   using Living = std::vector<std::pair<std::uint64_t, std::int64_t>>;  // from a time on, so many threads; by time
+  /// Time of samples.
+  struct Sum {
+    double ns = 0, ns2 = 0;
+    void add(double more_ns) {
+      ns += more_ns;
+      ns2 += more_ns * more_ns;
+    }
+  };
   [[nodiscard]] std::uint32_t group_of(std::size_t thread) const;
-  [[nodiscard]] bool in_company(const profile::SampleRow& sample) const;
+  [[nodiscard]] double one_sample_ns() const;
+  [[nodiscard]] double strange_most_ns() const;
 
   std::span<const profile::ThreadRow> threads_;
   bool common_memory_;
   std::map<std::uint32_t, Living> groups_;  // by process, or one for all
+  Living everyone_;
   std::uint64_t samples_ = 0;
-  double all_ns_ = 0, reachable_ns_ = 0, out_of_reach_ns_ = 0, out_of_reach_ns2_ = 0;
+  double all_ns_ = 0;
+  Sum reachable_, out_of_reach_, beyond_;  // beyond: the rest of all time
+  // Of time beyond reach: in user mode, with threads of other processes alone.
+  double strange_ns_ = 0;
+  std::uint64_t elsewhere_ = 0;  // its samples whose address is known
 };
 
 }  // namespace crosstalk::attribution

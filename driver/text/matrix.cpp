@@ -196,9 +196,6 @@ void draw_undetected(Canvas& canvas, const Analysis& analysis) {
   }
 }
 
-/// True if it is certain, without any evidence: no two threads ran at a time.
-bool is_impossible(const Analysis& analysis) { return analysis.communication.undetected.at_most_s == 0.0; }
-
 std::string nothing_seen_text(const Analysis& analysis) {
   if (analysis.sight.sees == attribution::WatchSight::Sees::nothing) {
     return "Not known: crosstalk could not watch memory here, so communication could not be seen.";
@@ -215,7 +212,7 @@ void draw_nothing_seen(Canvas& canvas, const Analysis& analysis) {
     canvas.paragraph("  ", "No pair fits the filter.");
     return;
   }
-  if (!is_impossible(analysis)) {
+  if (analysis.communication.undetected.met) {
     canvas.paragraph("  ", nothing_seen_text(analysis));
   }
   draw_undetected(canvas, analysis);

@@ -656,12 +656,18 @@ TEST(Findings, NothingSeen) {
       << "it has ended: " << findings_of(a)[0].sentence;
   a.sampling.armed = 0;
   EXPECT_NE(findings_of(a)[0].sentence.find("nothing can be said"), std::string::npos);
+  a.communication.undetected.at_most_s = 0.004;
+  a.communication.undetected.met = false;
+  EXPECT_EQ(findings_of(a)[0].sentence,
+            "No sample shows a thread that ran while another one with memory in common lived, so next to no "
+            "communication between threads is to be expected (500 samples).");
+  a.threads[1].samples = 0;
+  EXPECT_EQ(
+      findings_of(a)[0].sentence,
+      "Only one thread was sampled, so next to no communication between threads is to be expected (500 samples).");
   a.communication.undetected.at_most_s = 0;
   EXPECT_EQ(findings_of(a)[0].sentence,
-            "No thread is known to have run while another one with memory in common lived, so no communication between "
-            "threads is to be expected (500 samples).");
-  a.threads[1].samples = 0;
-  EXPECT_NE(findings_of(a)[0].sentence.find("Only one thread"), std::string::npos);
+            "Only one thread was sampled, so there is no communication between threads (500 samples).");
   EXPECT_EQ(findings_of(Analysis{})[0].sentence.find("No samples were taken: "), 0U);
 }
 

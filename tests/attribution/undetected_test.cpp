@@ -68,12 +68,16 @@ TEST(Undetected, SaysWhatEachEvidenceCannotSee) {
   }
 }
 
-TEST(Undetected, IsNoneWhereNoTwoThreadsLivedAndHasNoLimitWithoutTimes) {
+TEST(Undetected, IsNoneOnlyWhereNoTwoThreadsLivedAndHasNoLimitWithoutTimes) {
   UndetectedFacts facts = facts_of(EvidenceKind::sampled);
   facts.reachable_s = 0;
   EXPECT_EQ(undetected(facts).at_most_s, 0.0);
+  EXPECT_FALSE(undetected(facts).met);
   facts.reachable_s = 0.5;
-  EXPECT_EQ(undetected(facts).at_most_s, 0.0) << "1 s was seen";
+  facts.least_s = 0.1;
+  EXPECT_EQ(undetected(facts).at_most_s, 0.1) << "1 s was seen, which is an estimate";
+  facts.least_s = 2;
+  EXPECT_EQ(undetected(facts).at_most_s, 0.5) << "no more than there is";
   facts.reachable_s.reset();
   EXPECT_FALSE(undetected(facts).at_most_s);
   EXPECT_EQ(undetected(facts).why, "the threads' CPU time is not known");
@@ -97,30 +101,67 @@ std::vector<profile::ThreadRow> two_threads(std::uint32_t process_of_second) {
   return threads;
 }
 
+void add(ReachableTime& time, int samples, const profile::SampleRow& row) {
+  for (int i = 0; i < samples; ++i) {
+    time.add(row);
+  }
+}
+
 TEST(ReachableTime, IsInUserModeAndInCompany) {
   const auto threads = two_threads(0);
   ReachableTime time(threads, false);
-  for (const std::uint64_t at_ms : {50, 150, 250}) {
-    time.add(sample(0, at_ms * ms, 0));
-  }
-  EXPECT_DOUBLE_EQ(time.reachable_s(), 0.001) << "alone before and after";
-  time.add(sample(0, 150 * ms, profile::sample_in_kernel));
-  EXPECT_DOUBLE_EQ(time.reachable_s(), 0.001);
-  time.add(sample(1, 150 * ms, profile::sample_eligible));
-  EXPECT_DOUBLE_EQ(time.reachable_s(), 0.002);
-  EXPECT_DOUBLE_EQ(time.out_of_reach_s(), 0.002) << "the limit of one sample is more than there is";
-  time.add(sample(7, 150 * ms, 0));
-  EXPECT_DOUBLE_EQ(time.reachable_s(), 0.002) << "a thread that the profile does not have";
+  add(time, 1000, sample(0, 50 * ms, 0));
+  add(time, 1000, sample(0, 250 * ms, 0));
+  add(time, 1000, sample(0, 150 * ms, profile::sample_in_kernel));
+  EXPECT_NEAR(time.reachable_s(), most_unseen_events / 1000, 1e-9) << "alone, or in the kernel";
+  EXPECT_FALSE(time.met());
+  add(time, 100, sample(0, 150 * ms, 0));
+  EXPECT_TRUE(time.met());
+  EXPECT_GT(time.reachable_s(), 0.1);
+  EXPECT_LT(time.reachable_s(), 0.13);
+  add(time, 7000, sample(1, 150 * ms, profile::sample_eligible));
+  EXPECT_GT(time.reachable_s(), 7.1);
+  EXPECT_LT(time.reachable_s(), 7.22) << "the time beyond reach is known no worse";
+  const double before_s = time.reachable_s();
+  add(time, 1000, sample(7, 150 * ms, 0));
+  EXPECT_DOUBLE_EQ(time.reachable_s(), before_s) << "a thread that the profile does not have";
 }
 
-TEST(ReachableTime, ProcessesKeepCompanyOnlyThroughMemoryInCommon) {
+TEST(ReachableTime, OfFewSamplesIsAllOfIt) {
+  const auto threads = two_threads(0);
+  ReachableTime time(threads, false);
+  EXPECT_EQ(time.reachable_s(), 0) << "time without samples is added";
+  add(time, 3, sample(0, 150 * ms, profile::sample_in_kernel));
+  EXPECT_DOUBLE_EQ(time.reachable_s(), 0.003);
+  EXPECT_DOUBLE_EQ(time.out_of_reach_s(), 0.003);
+}
+
+TEST(ReachableTime, ThreadsThatNeverMetHaveNone) {
+  auto threads = make_threads(2);
+  threads[0].end_ns = 100 * ms;
+  threads[1].begin_ns = 100 * ms;
+  ReachableTime time(threads, true);
+  add(time, 3, sample(0, 50 * ms, 0));
+  EXPECT_FALSE(time.any_company());
+  EXPECT_EQ(time.reachable_s(), 0);
+  EXPECT_EQ(time.out_of_reach_s(), 0);
+}
+
+TEST(ReachableTime, ProcessesMayShareMemoryThatNoSampleMet) {
   const auto threads = two_threads(1);
-  for (const bool common : {false, true}) {
-    ReachableTime time(threads, common);
-    time.add(sample(0, 150 * ms, 0));
-    EXPECT_EQ(time.any_company(), common);
-    EXPECT_DOUBLE_EQ(time.reachable_s(), common ? 0.001 : 0);
-  }
+  profile::SampleRow elsewhere = sample(0, 150 * ms, 0);
+  elsewhere.access = AccessKind::load;
+  ReachableTime common(threads, true);
+  add(common, 1000, elsewhere);
+  EXPECT_DOUBLE_EQ(common.reachable_s(), 1);
+  ReachableTime time(threads, false);
+  add(time, 1000, elsewhere);
+  EXPECT_TRUE(time.any_company());
+  EXPECT_FALSE(time.met());
+  EXPECT_NEAR(time.reachable_s(), 2 * most_unseen_events / 1000, 1e-9) << "in its own process, and with the other one";
+  ReachableTime unknown(threads, false);
+  add(unknown, 1000, sample(0, 150 * ms, 0));
+  EXPECT_DOUBLE_EQ(unknown.reachable_s(), 1) << "no address tells";
 }
 
 TEST(ReachableTime, OutOfReachHasAnUpperLimit) {
@@ -153,6 +194,10 @@ TEST(UndetectedCost, FollowsTheEvidenceOfTheRecording) {
   ReachableTime time(threads, false);
   time.add(sample(0, 150 * ms, 0));
   Analysis a = of_two_threads();
+  a.communication.true_sharing.cost_s = 0.9;
+  a.communication.true_sharing.cost_ci95 = Interval{0.25, 2};
+  EXPECT_DOUBLE_EQ(undetected_cost(a, time, 1).at_most_s.value(), 0.751) << "beside what was surely seen";
+  a.communication.true_sharing = {};
   EXPECT_EQ(undetected_cost(a, time, 1).evidence, EvidenceKind::sampled);
   EXPECT_DOUBLE_EQ(undetected_cost(a, time, 1).at_most_s.value(), 1.001) << "with time that no sample stands for";
   a.sampling.with_address = 0;
@@ -185,8 +230,14 @@ TEST(UndetectedCost, IsSaidInASentence) {
   facts.reachable_s = 0;
   a.communication.undetected = undetected(facts);
   EXPECT_EQ(undetected_in_words(a),
-            "No communication between recorded threads can be undetected: no thread is known to have run in "
-            "user mode while another one with memory in common lived.");
+            "No communication between recorded threads can be undetected: no two recorded threads lived at the same "
+            "time.");
+  facts.reachable_s = 2;
+  facts.met = false;
+  a.communication.undetected = undetected(facts);
+  EXPECT_NE(undetected_in_words(a).find(" at most 1 s (50 % of the CPU time), with 97.5 % confidence: "),
+            std::string::npos)
+      << undetected_in_words(a);
   facts.reachable_s.reset();
   a.communication.undetected = undetected(facts);
   EXPECT_EQ(undetected_in_words(a),

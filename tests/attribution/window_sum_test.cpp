@@ -193,6 +193,9 @@ TEST(WindowSum, UndetectedCostAddsUp) {
   const Undetected found = sum({low, high, low}).communication.undetected;
   EXPECT_DOUBLE_EQ(found.at_most_s.value(), 1);
   EXPECT_EQ(found.why, "probed") << "of the greatest";
+  high.communication.undetected.met = false;
+  EXPECT_TRUE(sum({low, high}).communication.undetected.met);
+  EXPECT_FALSE(sum({high, high}).communication.undetected.met);
   low.communication.undetected = {EvidenceKind::none, {}, "no times", {}};
   EXPECT_FALSE(sum({high, low, high}).communication.undetected.at_most_s);
   EXPECT_EQ(sum({high, low, high}).communication.undetected.why, "no times");
