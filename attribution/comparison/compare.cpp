@@ -39,13 +39,36 @@ bool can_not_be_saved(const Costs& costs) {
   return costs.cost.value && costs.gain.value && *costs.gain.value <= nearly_nothing * *costs.cost.value;
 }
 
-Verdict judge(const Row& row, Unit unit) {
+/// The cost that a row may have in a profile beyond its interval. Watches of the row tell what they missed of it;
+/// probes and samples do not, so that only a profile of the same kind is comparable. No row holds what others have not
+/// detected but that of all communication. A row that the profile lacks has the limit in its interval.
+double hidden_s(const Sides& sides, const Costs& costs, bool of_before, bool of_all) {
+  const Undetected& own = (of_before ? sides.before : sides.after).communication.undetected;
+  const Undetected& other = (of_before ? sides.after : sides.before).communication.undetected;
+  const bool comparable = own.evidence == EvidenceKind::watched || own.evidence == other.evidence;
+  return costs.seen == 0 || (comparable && !of_all) ? 0 : own.at_most_s.value_or(0);
+}
+
+/// True if the change has the same direction with all that may be hidden.
+bool is_certain(const Sides& sides, const Row& row, int direction, bool of_all) {
+  const bool by_before = direction > 0;
+  const double s = hidden_s(sides, by_before ? row.before : row.after, by_before, of_all);
+  const double cpu_s = (by_before ? sides.before : sides.after).cpu_s;
+  const double hidden = sides.unit == Unit::seconds ? s : s * part(cpu_s);
+  const Interval& change = *judged_change(row, sides.unit).ci95;
+  return direction > 0 ? change.low > hidden : change.high < -hidden;
+}
+
+Verdict judge(const Sides& sides, const Row& row, bool of_all) {
   if (!row.before.cost.ci95 || !row.after.cost.ci95) {
     return Verdict::unknown;
   }
-  const int direction = direction_of(judged_change(row, unit));
+  const int direction = direction_of(judged_change(row, sides.unit));
   if (direction == 0) {
-    return Verdict::same;
+    return row.before.cost.value && row.after.cost.value ? Verdict::same : Verdict::unknown;
+  }
+  if (!is_certain(sides, row, direction, of_all)) {
+    return Verdict::unknown;
   }
   // The verdict refers to the greater cost.
   const Costs& spoken_of = direction < 0 ? row.before : row.after;
@@ -55,13 +78,13 @@ Verdict judge(const Row& row, Unit unit) {
   return direction < 0 ? Verdict::better : Verdict::worse;
 }
 
-void compare_costs(const Sides& sides, Row& row) {
+void compare_costs(const Sides& sides, Row& row, bool of_all = false) {
   row.change.cost = change_of(row.before.cost, row.after.cost, sides.run_to_run);
   row.change.gain = change_of(row.before.gain, row.after.gain, sides.run_to_run);
   row.change.count = change_of(row.before.count, row.after.count, sides.run_to_run);
   row.share_change = share_change(sides, row.before.cost, row.after.cost);
   row.gain_share_change = share_change(sides, row.before.gain, row.after.gain);
-  row.verdict = judge(row, sides.unit);
+  row.verdict = judge(sides, row, of_all);
 }
 
 Row row_of(const Sides& sides, const Pairing& pair) {
@@ -109,7 +132,7 @@ Row total_of(const Sides& sides) {
   row.subject.name = row.was.name = "all communication";
   row.before = all(sides.before);
   row.after = all(sides.after);
-  compare_costs(sides, row);
+  compare_costs(sides, row, true);
   return row;
 }
 

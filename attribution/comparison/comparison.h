@@ -26,7 +26,7 @@ enum class Verdict : std::uint8_t {
   less,     // less, but by what the reports say none of can be saved: waiting, or threads on one processor
   more,     // more of such
   same,     // no difference that can be told
-  unknown,  // one of the profiles cannot say
+  unknown,  // one of the profiles cannot say, or what it has not detected may account for the change
 };
 [[nodiscard]] const char* verdict_name(Verdict verdict);
 
@@ -48,7 +48,7 @@ struct Row {
   Matched matched = Matched::both;
   Subject subject;      // in the profile after; in the one before where it is gone
   Subject was;          // in the profile before; empty where it has appeared
-  Costs before, after;  // of a profile that lacks the row: 0, and at most what no watch saw there
+  Costs before, after;  // of a profile that lacks the row: at most what is undetected there
   Costs change;
   Figure share_change, gain_share_change;  // of CPU time
   Verdict verdict = Verdict::unknown;

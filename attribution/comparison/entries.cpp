@@ -195,10 +195,13 @@ Costs costs_of(const Amount& true_sharing, const Amount& false_sharing, double c
 }
 
 Costs unseen_costs(const Analysis& analysis) {
+  const auto& unseen = analysis.communication.unseen;
+  const auto& undetected_s = analysis.communication.undetected.at_most_s;
   Costs costs;
-  if (const auto& unseen = analysis.communication.unseen) {
-    const double most = std::min(analysis.cpu_s, unseen->cost.true_s + unseen->cost.false_s);
-    costs.cost = {0.0, Interval{0, most}};
+  if (unseen || undetected_s) {
+    const double unseen_s = unseen ? unseen->cost.true_s + unseen->cost.false_s : 0;
+    const double most = std::min(analysis.cpu_s, std::max(unseen_s, undetected_s.value_or(0)));
+    costs.cost = {unseen ? std::optional(0.0) : std::nullopt, Interval{0, most}};
     costs.gain = costs.cost;
   }
   return costs;

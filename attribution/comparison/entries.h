@@ -41,7 +41,7 @@ struct Pairing {
 
 /// The sum of both sorts of sharing.
 [[nodiscard]] Costs costs_of(const Amount& true_sharing, const Amount& false_sharing, double cpu_s);
-/// Costs of a row that a profile has not seen.
+/// Costs of a row that a profile has not seen: 0 if watches could have seen it, and at most all that is undetected.
 [[nodiscard]] Costs unseen_costs(const Analysis& analysis);
 
 /// "worker" for "worker-12" and "worker 3"; names of digits alone stay.

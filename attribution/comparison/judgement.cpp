@@ -147,7 +147,7 @@ std::string row_name(Selection selection, const Row& row) {
 
 Judged judge_any(const Condition& condition, const std::vector<Row>& rows, const Comparison& c) {
   Judged result;
-  result.judgement.judged = c.total.verdict != Verdict::unknown;
+  result.judgement.judged = c.total.before.cost.value && c.total.after.cost.value;
   for (const Row& row : rows) {
     Judgement judgement = judge_pair(condition, of_row(row, condition.metric), c);
     if (judgement.holds) {

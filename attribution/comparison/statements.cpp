@@ -133,12 +133,28 @@ std::string of_total(const Comparison& c) {
          (idle ? ", of which next to nothing can be saved" : as_interval(judged_change(total, c.unit), c));
 }
 
+/// "; undetected communication may cost up to X before and Y now": said where it keeps a change from being told.
+std::string undetected_of(const Comparison& c) {
+  const auto& before_s = c.undetected_before.at_most_s;
+  const auto& after_s = c.undetected_after.at_most_s;
+  if (c.total.verdict != Verdict::unknown || direction_of(judged_change(c.total, c.unit)) == 0 || !before_s ||
+      !after_s) {
+    return "";
+  }
+  const auto text = [&](double s, double cpu_s) {
+    return c.unit == Unit::seconds ? seconds_in_words(s) : percent(share(s, cpu_s)) + " of the CPU time";
+  };
+  return ", and undetected communication may cost up to " + text(*before_s, c.before_cpu_s) + " before and " +
+         text(*after_s, c.after_cpu_s) + " now";
+}
+
 /// The first sentence if no object's change is certain.
 Statement without_headline(const Comparison& c) {
   const int direction = c.unit == Unit::seconds ? direction_of(c.cpu_change) : 0;
   if (direction == 0) {
     const bool known = c.total.verdict != Verdict::unknown;
-    return {(known ? "No difference that can be told: " : "Not known: ") + of_total(c) + of_cpu_time(c) + ".",
+    return {(known ? "No difference that can be told: " : "Not known: ") + of_total(c) + undetected_of(c) +
+                of_cpu_time(c) + ".",
             known ? Verdict::same : Verdict::unknown};
   }
   return {begun(changed_by(c)) + " (" + cpu_times(c) +

@@ -267,6 +267,71 @@ TEST(Comparison, KnowsNothingWhereNothingWasWatched) {
       << c.statements.front().sentence;
 }
 
+void set_undetected(Analysis& analysis, EvidenceKind evidence, double at_most_s) {
+  analysis.communication.undetected.evidence = evidence;
+  analysis.communication.undetected.at_most_s = at_most_s;
+}
+
+TEST(ComparisonUndetected, OfAllCommunicationItMayAccountForTheChange) {
+  Analysis before = sharing(10, 5, 4);
+  Analysis after = sharing(10, 1, 0.8);
+  set_undetected(before, EvidenceKind::watched, 9);
+  set_undetected(after, EvidenceKind::watched, 0.5);
+  EXPECT_EQ(compare(before, after, {}).total.verdict, Verdict::better);
+  set_undetected(after, EvidenceKind::watched, 6);
+  const Comparison c = compare(before, after, {});
+  EXPECT_EQ(c.total.verdict, Verdict::unknown);
+  EXPECT_EQ(c.objects.at(0).verdict, Verdict::better) << "its interval holds what watches missed of it";
+  EXPECT_EQ(compare(after, before, {}).total.verdict, Verdict::unknown);
+  set_undetected(after, EvidenceKind::watched, 0.5);
+  EXPECT_EQ(compare(after, before, {}).total.verdict, Verdict::worse);
+}
+
+TEST(ComparisonUndetected, OfARowWithOtherEvidenceItMay) {
+  Analysis before = sharing(10, 5, 4);
+  Analysis after = sharing(10, 1, 0.8);
+  set_undetected(before, EvidenceKind::probed, 5);
+  set_undetected(after, EvidenceKind::probed, 9);
+  EXPECT_EQ(compare(before, after, {}).objects.at(0).verdict, Verdict::better) << "both miss the same";
+  set_undetected(before, EvidenceKind::watched, 5);
+  EXPECT_EQ(compare(before, after, {}).objects.at(0).verdict, Verdict::unknown);
+  EXPECT_EQ(compare(after, before, {}).objects.at(0).verdict, Verdict::unknown);
+  set_undetected(before, EvidenceKind::probed, 9);
+  set_undetected(after, EvidenceKind::watched, 5);
+  EXPECT_EQ(compare(after, before, {}).objects.at(0).verdict, Verdict::worse) << "watches show what they missed of it";
+}
+
+TEST(ComparisonUndetected, ARowThatIsGoneMayBeThereUnseen) {
+  const Analysis before = sharing(10, 5, 4);
+  Analysis after = program(10);
+  after.communication.unseen.reset();
+  set_undetected(after, EvidenceKind::probed, 1);
+  const Comparison few = compare(before, after, {});
+  EXPECT_EQ(few.objects.at(0).verdict, Verdict::better);
+  EXPECT_FALSE(few.objects.at(0).after.cost.value) << "nobody knows that it is 0";
+  EXPECT_DOUBLE_EQ(few.objects.at(0).after.cost.ci95->high, 1);
+  set_undetected(after, EvidenceKind::probed, 9);
+  EXPECT_EQ(compare(before, after, {}).objects.at(0).verdict, Verdict::unknown);
+  after.communication.unseen = Unseen{{0.01, 0.02}, {}};
+  set_undetected(after, EvidenceKind::watched, 0.5);
+  const Comparison watched = compare(before, after, {});
+  EXPECT_EQ(watched.objects.at(0).verdict, Verdict::better);
+  EXPECT_EQ(watched.objects.at(0).after.cost.value, 0.0);
+  EXPECT_DOUBLE_EQ(watched.objects.at(0).after.cost.ci95->high, 0.5);
+}
+
+TEST(ComparisonUndetected, IsSaidWhereItKeepsAChangeFromBeingTold) {
+  Analysis before = sharing(10, 5, 4);
+  Analysis after = sharing(10, 1, 0.8);
+  set_undetected(before, EvidenceKind::watched, 4);
+  set_undetected(after, EvidenceKind::probed, 9);
+  const Comparison c = compare(before, after, {});
+  EXPECT_TRUE(begins(c, "Not known: communication took 5 s")) << c.statements.front().sentence;
+  EXPECT_NE(c.statements.front().sentence.find(", and undetected communication may cost up to 4 s before and 9 s now"),
+            std::string::npos)
+      << c.statements.front().sentence;
+}
+
 TEST(Comparison, FollowsLinesThatMoved) {
   Analysis after = program(6);
   add(after, {"counters", 20, 5, 4});
