@@ -23,6 +23,7 @@ LineBytes bytes_of_mask(std::uint64_t mask) {
 }
 
 std::uint64_t line_of(std::uint64_t address) { return address - address % LineBytes::line_bytes; }
+std::uint64_t page_of(std::uint64_t address) { return address >> 12U; }
 
 ProbeOutcome outcome_of(const profile::WatchRow& watch, LineBytes changed) {
   constexpr double any_gap = 1e9;  // earlier stores show at any gap
@@ -49,6 +50,7 @@ OwnershipTimeline tell(const profile::WatchRow& watch, LineBytes changed, double
   }
   for (const ProbedLines::Use* use : users) {
     AccessPoint store = use->point;
+    store.line = watch.line;
     store.time_ns = watch.time_ns;
     const bool known_to_store = use->evidence != ProbedLines::Evidence::loads;
     store.kind = known_to_store ? store.kind : AccessKind::load_store;
@@ -64,7 +66,7 @@ OwnershipTimeline tell(const profile::WatchRow& watch, LineBytes changed, double
 }
 
 LineKey line_key(const profile::WatchRow& watch) { return {watch.thread.value, watch.line}; }
-LineKey page_key(const profile::WatchRow& watch) { return {watch.thread.value, watch.line >> 12U}; }
+LineKey page_key(const profile::WatchRow& watch) { return {watch.thread.value, page_of(watch.line)}; }
 
 std::uint64_t instruction_of(const profile::WatchRow& watch) {
   return watch.sample_access_ip != 0 ? watch.sample_access_ip : watch.sample_ip;
@@ -130,6 +132,7 @@ ProbedLines::ProbedLines(std::span<const profile::WatchRow> watches, std::span<c
       continue;
     }
     lines_[{*process, watch.line}];
+    pages_[{*process, page_of(watch.line)}];
     changed_[i] = bytes_of_mask(watch.probe->changed);
     if (watch.probe->value_bytes != 0) {
       probes_[{watch.thread.value, watch.time_ns}] = static_cast<std::uint32_t>(i);
@@ -179,15 +182,21 @@ bool ProbedLines::are_alone(std::uint32_t process, ThreadId a, ThreadId b) const
 
 void ProbedLines::note(std::uint32_t process, AccessPoint point, std::uint64_t address, std::uint8_t width,
                        Evidence evidence) {
-  constexpr std::size_t most = 512;  // threads by instructions
   const std::uint64_t line = line_of(address);
   const auto found = lines_.find({process, line});
-  if (found == lines_.end()) {
-    return;
-  }
+  const auto page = evidence != Evidence::loads ? pages_.find({process, page_of(address)}) : pages_.end();
   point.line = line;
   point.bytes = LineBytes::range(static_cast<std::int64_t>(address - line), std::max<std::int64_t>(width, 1));
-  std::vector<Use>& uses = found->second;
+  if (found != lines_.end()) {
+    note(found->second, point, evidence);
+  }
+  if (page != pages_.end()) {
+    note(page->second, point, evidence);
+  }
+}
+
+void ProbedLines::note(std::vector<Use>& uses, const AccessPoint& point, Evidence evidence) {
+  constexpr std::size_t most = 512;  // threads by instructions
   const auto known = std::find_if(uses.begin(), uses.end(), [&](const Use& use) {
     return use.point.thread == point.thread && use.point.instruction == point.instruction &&
            use.point.bytes == point.bytes;
@@ -202,6 +211,10 @@ void ProbedLines::note(std::uint32_t process, AccessPoint point, std::uint64_t a
   }
 }
 
+bool ProbedLines::is_on_page(std::uint32_t process, std::uint64_t address) const {
+  return pages_.contains({process, page_of(address)});
+}
+
 void ProbedLines::add(const profile::SampleRow& sample) {
   const auto process = lines_.empty() ? std::nullopt : process_of(sample.thread);
   if (!process) {
@@ -213,7 +226,7 @@ void ProbedLines::add(const profile::SampleRow& sample) {
   point.time_ns = sample.time_ns;
   point.stack = sample.stack;
   point.cpu = sample.cpu;
-  if (sample.access != AccessKind::none && lines_.contains({*process, line_of(sample.address)})) {
+  if (sample.access != AccessKind::none && is_on_page(*process, sample.address)) {
     compare_value(sample);
     point.instruction = SampledCode::instruction_of(sample);
     const bool stores = code_.stores(sample);
@@ -225,6 +238,27 @@ void ProbedLines::add(const profile::SampleRow& sample) {
     point.kind = store.kind;
     note(*process, point, store.address, store.width, Evidence::is_about_to_store);
   }
+}
+
+/// Of an array whose elements several threads store to, an element without samples may be anybody's.
+std::vector<const ProbedLines::Use*> ProbedLines::who_stores_nearby(const profile::WatchRow& watch,
+                                                                    LineBytes changed) const {
+  constexpr double least = 6;  // samples: of two equally busy threads, the chance that one has all of so many is 3 %
+  std::vector<const Use*> uses;
+  const auto process = process_of(watch.thread);
+  const auto page = process ? pages_.find({*process, page_of(watch.line)}) : pages_.end();
+  double samples = 0;
+  if (page != pages_.end()) {
+    for (const Use& use : page->second) {
+      if (use.point.thread != watch.thread && use.point.bytes.overlaps(changed)) {
+        uses.push_back(&use);
+        samples += use.samples;
+      }
+    }
+  }
+  const bool several = std::any_of(uses.begin(), uses.end(),
+                                   [&](const Use* use) { return use->point.thread != uses.front()->point.thread; });
+  return several || samples < least ? std::vector<const Use*>() : uses;
 }
 
 std::vector<const ProbedLines::Use*> ProbedLines::who_stored(const profile::WatchRow& watch, LineBytes changed) const {
@@ -251,7 +285,7 @@ std::vector<const ProbedLines::Use*> ProbedLines::who_stored(const profile::Watc
       best.push_back(&use);
     }
   }
-  return best;
+  return best.empty() ? who_stores_nearby(watch, changed) : best;
 }
 
 std::uint64_t unknown_writers(std::span<const profile::WatchRow> watches,

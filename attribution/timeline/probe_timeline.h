@@ -46,13 +46,17 @@ class ProbedLines {
   /// Returns the uses by threads that may have stored to the bytes `changed` while the thread of `watch` stood still:
   /// those sampled storing there; if there are none, those sampled where such a store follows soon, such as threads
   /// that wait for their turn. If there are none of these either and the process has only one other busy thread, which
-  /// uses the line, returns that thread's uses. Else returns none.
+  /// uses the line, returns that thread's uses. If nobody else was sampled there, since arrays of structures repeat,
+  /// the only thread that is known to store to the same bytes of other lines on the page. Else returns none.
   [[nodiscard]] std::vector<const Use*> who_stored(const profile::WatchRow& watch, LineBytes changed) const;
 
  private:
   using Line = std::pair<std::uint32_t, std::uint64_t>;  // process and address
-  /// Notes a use of the line at `address` if that was probed.
+  /// Notes a use of the line at `address` if that was probed or, if it stores, if another line on its page was.
   void note(std::uint32_t process, AccessPoint point, std::uint64_t address, std::uint8_t width, Evidence evidence);
+  static void note(std::vector<Use>& uses, const AccessPoint& point, Evidence evidence);
+  [[nodiscard]] bool is_on_page(std::uint32_t process, std::uint64_t address) const;
+  [[nodiscard]] std::vector<const Use*> who_stores_nearby(const profile::WatchRow& watch, LineBytes changed) const;
   [[nodiscard]] std::optional<std::uint32_t> process_of(ThreadId thread) const;
 
   void compare_value(const profile::SampleRow& sample);
@@ -66,6 +70,7 @@ class ProbedLines {
   std::map<std::uint32_t, std::map<std::uint32_t, std::uint64_t>> samples_;  // by process and thread
   std::vector<LineBytes> changed_;                                           // by watch
   std::map<Line, std::vector<Use>> lines_;
+  std::map<Line, std::vector<Use>> pages_;  // stores, by process and number of the page
 };
 
 /// The number of probes that saw a store by an unknown thread.

@@ -7,8 +7,8 @@
 namespace crosstalk::attribution {
 namespace {
 
-constexpr std::size_t rates = 41;
-constexpr double slowest = 1e-5, fastest = 0.1;  // stores a nanosecond
+constexpr std::size_t rates = 51;
+constexpr double slowest = 1e-6, fastest = 0.1;  // stores a nanosecond
 constexpr double first_gap_ns = 128;
 constexpr double bins_of_octave = 4;
 

@@ -50,7 +50,7 @@ struct StoreRate {
   double detection = 1;                // of the probes to which a partner was active, the part that saw a store, 0..1
 };
 
-/// The most likely rate, from 10 ns to 100 us between stores. A few outcomes tell it badly, and the interval says so;
+/// The most likely rate, from 10 ns to 1 ms between stores. A few outcomes tell it badly, and the interval says so;
 /// without a change nothing is made up: a detection of 1.
 [[nodiscard]] StoreRate store_rate(const ProbeOutcomes& outcomes);
 

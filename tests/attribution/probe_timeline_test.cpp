@@ -134,6 +134,30 @@ TEST_F(Probes, WhereNobodyElseWasSampledNobodyIsNamed) {
   EXPECT_EQ(timelines[0].interrupted.size(), 1U);
 }
 
+TEST_F(Probes, WhereNobodyElseWasSampledItIsTheOnlyOneWhoStoresToNeighbours) {
+  probe(0xff00);
+  for (std::uint64_t i = 1; i <= 5; ++i) {
+    sample(1, 64 * i + 8, AccessKind::store, others_code);
+  }
+  sample(2, 64 * 6 + 16, AccessKind::store, others_code);    // to other bytes
+  sample(2, 4096 * 16 + 8, AccessKind::store, others_code);  // to another page
+  sample(2, 64 * 6 + 8, AccessKind::load, others_code);
+  EXPECT_TRUE(tell()[0].communications.empty()) << "5 samples are too few";
+  sample(1, 64 * 6 + 8, AccessKind::store, others_code);
+  auto timelines = tell();
+  ASSERT_EQ(timelines[0].communications.size(), 1U);
+  EXPECT_EQ(timelines[0].communications[0].producer.thread, ThreadId{1});
+  EXPECT_EQ(timelines[0].communications[0].producer.line, line);
+  EXPECT_FALSE(timelines[0].communications[0].true_sharing);
+  EXPECT_TRUE(timelines[0].interrupted.empty());
+  sample(2, 64 * 7 + 8, AccessKind::store, others_code);
+  EXPECT_TRUE(tell()[0].communications.empty()) << "of two threads either may have";
+  sample(3, 8, AccessKind::store, others_code);
+  timelines = tell();
+  ASSERT_EQ(timelines[0].communications.size(), 1U);
+  EXPECT_EQ(timelines[0].communications[0].producer.thread, ThreadId{3}) << "the line itself says more";
+}
+
 TEST_F(Probes, AValueThatDiffersFromTheOneLoadedLastWasStored) {
   code_.loaded = LoadedValue{7, 8};
   probe(0, 1000, 7);

@@ -72,19 +72,23 @@ TEST(StoreRate, WithoutAChangeNothingIsMadeUp) {
 // Costs that one rate weights are wrong together, those of two rates by themselves.
 TEST(ProbeErrors, WidenTheInterval) {
   ProbeRates rates;
-  rates.rates = {{0.5, 0.4, 1.0}, {0.5, 0.4, 1.0}};
-  rates.of_watch = {0, 0, 1, ProbeRates::none};
+  rates.rates = {{0.5, 0.4, 0.9}, {0.5, 0.4, 0.9}, {0.5, 0.4, 1.0}};
+  rates.of_watch = {0, 0, 1, ProbeRates::none, 2};
   ProbeErrors together;
   together.add(&rates, 0, 50);
   together.add(&rates, 1, 50);
   const Interval wide = together.widened({100, 100}, 100, 1000, &rates);
   EXPECT_DOUBLE_EQ(wide.low, 80);
-  EXPECT_DOUBLE_EQ(wide.high, 200);
+  EXPECT_DOUBLE_EQ(wide.high, 180);
   EXPECT_DOUBLE_EQ(together.widened({100, 100}, 100, 150, &rates).high, 150);
   ProbeErrors apart;
   apart.add(&rates, 0, 50);
   apart.add(&rates, 2, 50);
-  EXPECT_LT(apart.widened({100, 100}, 100, 1000, &rates).high, 200);
+  EXPECT_LT(apart.widened({100, 100}, 100, 1000, &rates).high, 180);
+  ProbeErrors perhaps_always;
+  perhaps_always.add(&rates, 4, 100);
+  EXPECT_DOUBLE_EQ(perhaps_always.widened({90, 120}, 100, 1000, &rates).high, 240) << "ends multiply";
+  EXPECT_DOUBLE_EQ(perhaps_always.widened({90, 120}, 100, 1000, &rates).low, 100 - std::hypot(10, 20));
   ProbeErrors watched;
   watched.add(nullptr, 0, 100);
   watched.add(&rates, 3, 100);
