@@ -103,6 +103,7 @@ struct Judged {
   Judgement judgement;
   bool found = true;  // such a row is in one of the profiles
   std::uint64_t seen_before = 0, seen_after = 0;
+  bool lacks_before = false, lacks_after = false;  // that profile has none of them: the limit is in their interval
 };
 
 /// Judges the sum of the selected rows.
@@ -131,6 +132,8 @@ Judged judge_selected(const Condition& condition, const std::vector<Row>& rows, 
     result.found = false;
     return result;
   }
+  result.lacks_before = !before;
+  result.lacks_after = !after;
   const Pair unseen = of_row(*any, condition.metric);
   result.judgement = judge_pair(condition, {before.value_or(unseen.before), after.value_or(unseen.after)}, c);
   return result;
@@ -152,7 +155,12 @@ Judged judge_any(const Condition& condition, const std::vector<Row>& rows, const
     Judgement judgement = judge_pair(condition, of_row(row, condition.metric), c);
     if (judgement.holds) {
       judgement.of = row_name(condition.selection, row);
-      return {judgement, true, row.before.seen, row.after.seen};
+      return {judgement,
+              true,
+              row.before.seen,
+              row.after.seen,
+              row.matched == Matched::appeared,
+              row.matched == Matched::gone};
     }
     result.judgement.judged = result.judgement.judged && judgement.judged;
   }
@@ -231,6 +239,7 @@ struct Side {
   double cpu_s;
   double sign;         // of its cost in a change
   std::uint64_t seen;  // of the rows that decide
+  bool lacks;          // it has none of them
 };
 
 /// The most that went undetected, in the unit of the threshold.
@@ -258,7 +267,10 @@ bool decides(const Condition& condition, const Judgement& judgement, const Side&
   const auto& ci95 = figure.ci95;
   const double surely = !ci95 ? 0 : is_greater(condition.comparator) ? ci95->low : ci95->high;
   const double likely = figure.value ? *figure.value : ci95 ? (ci95->low + ci95->high) / 2 : 0;
-  const double with_all = (judgement.holds ? surely : likely) + side.sign * *more;
+  const double far_end = !ci95 ? 0 : side.sign > 0 ? ci95->high : ci95->low;
+  const double with_all = judgement.holds ? surely + (side.lacks ? 0 : side.sign * *more)
+                          : side.lacks    ? far_end
+                                          : likely + side.sign * *more;
   return compares(condition.comparator, with_all, condition.threshold) != judgement.holds;
 }
 
@@ -281,8 +293,9 @@ std::string why_undecided(const Side& side) {
 /// from a change if it is of the profile before.
 Judgement within_limit(const Condition& condition, const Judged& judged, const Comparison& c) {
   const Judgement& judgement = judged.judgement;
-  const Side after{"after", c.undetected_after, c.blind_after, c.after_cpu_s, 1, judged.seen_after};
-  const Side before{"before", c.undetected_before, c.blind_before, c.before_cpu_s, -1, judged.seen_before};
+  const Side after{"after", c.undetected_after, c.blind_after, c.after_cpu_s, 1, judged.seen_after, judged.lacks_after};
+  const Side before{"before", c.undetected_before, c.blind_before,     c.before_cpu_s,
+                    -1,       judged.seen_before,  judged.lacks_before};
   const bool more_matters = is_greater(condition.comparator) != judgement.holds;
   if ((more_matters || !judgement.judged) && decides(condition, judgement, after)) {
     return undecided(judgement, why_undecided(after));

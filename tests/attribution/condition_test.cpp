@@ -225,6 +225,24 @@ TEST(UndetectedGate, RowsThatWatchesSawHaveTheirOwnIntervals) {
   EXPECT_EQ(judge(*parse_condition("cost_s of object counters > 3"), c).blind, "it was probed");
 }
 
+TEST(UndetectedGate, TheLimitOfARowThatAProfileLacksCountsOnce) {
+  Comparison c = made();
+  c.undetected_before = at_most(1.2);
+  c.undetected_after = at_most(0);
+  c.objects = {row("counters", 14, {0.0, Interval{0, 1.2}}, {2.0, Interval{1.9, 2.1}})};
+  c.objects[0].matched = Matched::appeared;
+  for (const char* const gate : {"change(cost_s) of any object > 0.5", "change(cost_s) of object counters > 0.5"}) {
+    EXPECT_TRUE(judge(*parse_condition(gate), c).holds) << gate;
+  }
+  EXPECT_TRUE(judge(*parse_condition("change(cost_s) of object counters < 3"), c).holds);
+  EXPECT_FALSE(judge(*parse_condition("change(cost_s) of object counters < 1"), c).judged) << "0.8 with all of it";
+  c.objects[0] = row("counters", 14, {2.0, Interval{1.9, 2.1}}, {std::nullopt, Interval{0, 1.2}});
+  c.objects[0].matched = Matched::gone;
+  c.undetected_after = at_most(1.2);
+  EXPECT_TRUE(judge(*parse_condition("cost_s of object counters < 1.3"), c).holds);
+  EXPECT_FALSE(judge(*parse_condition("cost_s of object counters > 1"), c).judged);
+}
+
 TEST(UndetectedGate, OfWhatIsNotKnownIsUndecidedToo) {
   EXPECT_NE(judged("gain_s > 1", at_most(0), at_most(5)).blind, "");
   EXPECT_EQ(judged("gain_s > 1", at_most(0), at_most(0.5)).blind, "");
