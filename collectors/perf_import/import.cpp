@@ -254,6 +254,13 @@ Result<void> Import::put_notes(const perf_data::ReadSummary& summary) {
   note_if(tasks_.unidentified_files() > 0 && !of_this_host(session_), "files_without_build_id",
           times(tasks_.unidentified_files()) + " files of code have no build id in the recording, which is of host " +
               session_.host + ": names come from files of the same path here, if there are any, and may be wrong");
+  if (const std::vector<std::string> replaced = tasks_.replaced_files(); !replaced.empty()) {
+    const std::string more = replaced.size() > 1 ? " and " + times(replaced.size() - 1) + " more" : "";
+    note_if(true, "files_replaced",
+            (replaced.size() == 1 ? replaced.front() + " is another file than was recorded"
+                                  : replaced.front() + more + " are other files than were recorded") +
+                " (by the inode), and the recording has no build id to find the right one by: it gives no names");
+  }
   note_if(summary.auxtrace_bytes > 0, "trace_not_decoded",
           times(summary.auxtrace_bytes) + " bytes of hardware traces (AUX) are not decoded");
   return result;
@@ -267,7 +274,7 @@ Result<ImportOutcome> Import::finish(const perf_data::ReadSummary& summary) {
   session_.core.cycle_ps = cycle_.nominal ? cycle_.ps : 0;
   outcome_.left_out = summary.unknown_samples + without_thread_;
   Result<void> result = writer_.put(session_);
-  result = result ? tasks_.put(writer_, session_.begin_ns) : result;
+  result = result ? tasks_.put(writer_, session_.begin_ns, of_this_host(session_)) : result;
   result = result ? put_events() : result;
   result = result ? put_notes(summary) : result;
   result = result ? writer_.finish() : result;

@@ -3,8 +3,12 @@
 
 #include <elf.h>
 #include <fcntl.h>
+#include <linux/fs.h>
+#include <linux/magic.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -127,6 +131,22 @@ const std::string* BuildIds::of(const CodeMapping& mapping) const {
   return found == of_name_.end() ? nullptr : found->second;
 }
 
+bool is_replaced(const CodeMapping& mapping) {
+  constexpr std::array<std::uint64_t, 2> layered = {OVERLAYFS_SUPER_MAGIC, FUSE_SUPER_MAGIC};  // stat() makes inodes up
+  const UniqueFd fd(::open(mapping.name->c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat status {};
+  struct statfs system {};
+  if (mapping.inode == 0 || !fd.valid() || ::fstat(fd.get(), &status) != 0 || ::fstatfs(fd.get(), &system) != 0 ||
+      std::find(layered.begin(), layered.end(), static_cast<std::uint64_t>(system.f_type)) != layered.end()) {
+    return false;
+  }
+  // The number of a deleted file is given to a new one, with another generation, which few file systems tell.
+  int generation = 0;
+  const bool told = mapping.inode_generation != 0 && ::ioctl(fd.get(), FS_IOC_GETVERSION, &generation) == 0;
+  return status.st_ino != mapping.inode ||
+         (told && static_cast<std::uint32_t>(generation) != static_cast<std::uint32_t>(mapping.inode_generation));
+}
+
 ModuleRows::File ModuleRows::read_file(const std::string& path) {
   constexpr unsigned most_segments = 256;
   File file;
@@ -162,7 +182,7 @@ const ModuleRows::File& ModuleRows::file(const std::string& path) {
 }
 
 std::vector<profile::ModuleRow> ModuleRows::rows(ProcessId process, const CodeMapping& mapping,
-                                                 const std::string* build_id) {
+                                                 const std::string* build_id, bool replaced) {
   // Files that are linked for a fixed place are linked for the low addresses; randomised ones are never there.
   constexpr std::uint64_t lowest_random = std::uint64_t{1} << 32U;
   constexpr std::uint64_t page = 4096;
@@ -182,6 +202,7 @@ std::vector<profile::ModuleRow> ModuleRows::rows(ProcessId process, const CodeMa
   row.path = *mapping.name;
   row.file_offset = mapping.file_offset;
   if (build_id == nullptr) {
+    row.path += replaced && !row.path.ends_with(deleted) ? deleted : std::string_view();
     return {row};  // nothing tells whether the file there is the one that was mapped
   }
   if (row.path.ends_with(deleted)) {

@@ -33,7 +33,8 @@ struct CodeMapping {
   std::uint64_t begin = 0, end = 0, file_offset = 0;
   std::uint64_t loaded_ns = 0, unloaded_ns = 0;  // unloaded 0: never
   const std::string* name = nullptr;
-  const std::string* build_id = nullptr;  // hexadecimal; null: not in the record
+  const std::string* build_id = nullptr;          // hexadecimal; null: not in the record
+  std::uint64_t inode = 0, inode_generation = 0;  // of the file; 0: not in the record
 };
 
 /// True for code of a file. Code that a program makes at run time has no file to be found in.
@@ -69,13 +70,18 @@ class BuildIds {
   std::unordered_map<const std::string*, const std::string*> of_name_;
 };
 
+/// True if the file at the mapping's path, on the machine that was recorded, is another one than was mapped: it has
+/// another inode. False where a file system's inodes do not tell.
+[[nodiscard]] bool is_replaced(const CodeMapping& mapping);
+
 /// Turns mappings into rows. If the file exists and has the mapped build id, its headers give the places of its code
 /// and its data. Otherwise only the mapping and its place in the file are known, and a later reader of the file finds
 /// its segments.
 class ModuleRows {
  public:
+  /// `replaced`: the file at the path is another one.
   [[nodiscard]] std::vector<profile::ModuleRow> rows(ProcessId process, const CodeMapping& mapping,
-                                                     const std::string* build_id);
+                                                     const std::string* build_id, bool replaced = false);
 
  private:
   struct Segment {

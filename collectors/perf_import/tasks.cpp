@@ -2,6 +2,7 @@
 #include "collectors/perf_import/tasks.h"
 
 #include <algorithm>
+#include <set>
 
 #include "base/build_id.h"
 
@@ -174,6 +175,8 @@ Result<void> Tasks::add(const perf_data::Mapping& mapping, std::uint64_t time_ns
   CodeMapping code{
       mapping.begin, mapping.begin + mapping.bytes, mapping.file_offset, time_ns, 0, names_.intern(mapping.name),
       nullptr};
+  code.inode = mapping.inode;
+  code.inode_generation = mapping.inode_generation;
   if (!mapping.build_id.empty()) {
     code.build_id = names_.intern(hexadecimal(mapping.build_id));
   }
@@ -256,17 +259,41 @@ Result<void> Tasks::put_process(profile::ProfileWriter& writer, std::size_t inde
   Result<void> result = writer.put(row);
   for (const CodeMapping& mapping : process.mappings.all()) {
     const std::string* const build_id = build_ids_.of(mapping);
-    if (build_id == nullptr && mapping.name->starts_with('/')) {
+    const bool unidentified = build_id == nullptr && mapping.name->starts_with('/');
+    const bool replaced = unidentified && is_replaced_here(mapping);
+    if (unidentified && !replaced) {
       unidentified_.insert(mapping.name);
     }
-    for (const profile::ModuleRow& module : module_rows_.rows(*process.id, mapping, build_id)) {
+    for (const profile::ModuleRow& module : module_rows_.rows(*process.id, mapping, build_id, replaced)) {
       result = result ? writer.put(module) : result;
     }
   }
   return result;
 }
 
-Result<void> Tasks::put(profile::ProfileWriter& writer, std::uint64_t begin_ns) {
+bool Tasks::is_replaced_here(const CodeMapping& mapping) {
+  if (!of_this_host_) {
+    return false;
+  }
+  const auto [known, fresh] = replaced_.try_emplace({mapping.name, mapping.inode, mapping.inode_generation});
+  if (fresh) {
+    known->second = is_replaced(mapping);
+  }
+  return known->second;
+}
+
+std::vector<std::string> Tasks::replaced_files() const {
+  std::set<std::string> names;
+  for (const auto& [file, replaced] : replaced_) {
+    if (replaced) {
+      names.insert(*std::get<0>(file));
+    }
+  }
+  return {names.begin(), names.end()};
+}
+
+Result<void> Tasks::put(profile::ProfileWriter& writer, std::uint64_t begin_ns, bool of_this_host) {
+  of_this_host_ = of_this_host;
   number_the_rest();
   Result<void> result;
   for (std::size_t i = 0; i < by_id_.size() && result; ++i) {

@@ -7,8 +7,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -44,10 +46,13 @@ class Tasks {
   [[nodiscard]] std::uint64_t threads() const { return numbered_threads_; }
   /// Returns the number of files without a known build id, in the processes that were put.
   [[nodiscard]] std::size_t unidentified_files() const { return unidentified_.size(); }
+  /// Returns the files without a build id that are no longer those that were recorded, in the processes that were put.
+  [[nodiscard]] std::vector<std::string> replaced_files() const;
   /// Adds to the lost samples of a thread, or of the first if the thread is not known.
   void lose(std::int32_t tid, std::uint64_t count);
 
-  [[nodiscard]] Result<void> put(profile::ProfileWriter& writer, std::uint64_t begin_ns);
+  /// `of_this_host`: the recording is of this machine, so the files here may be those that were recorded.
+  [[nodiscard]] Result<void> put(profile::ProfileWriter& writer, std::uint64_t begin_ns, bool of_this_host);
 
  private:
   struct Process {
@@ -68,6 +73,7 @@ class Tasks {
   [[nodiscard]] Result<void> execute(std::int32_t pid, std::int32_t tid, std::uint64_t time_ns);
   void number_process(std::size_t process);
   void number_the_rest();
+  [[nodiscard]] bool is_replaced_here(const CodeMapping& mapping);
   [[nodiscard]] Result<void> put_process(profile::ProfileWriter& writer, std::size_t index, std::uint64_t begin_ns);
 
   std::vector<Process> processes_;
@@ -76,7 +82,9 @@ class Tasks {
   std::uint32_t numbered_processes_ = 0, numbered_threads_ = 0;
   std::vector<std::size_t> by_id_;  // processes, in the order of their ids
   std::size_t mappings_ = 0;
+  bool of_this_host_ = false;
   std::unordered_set<const std::string*> unidentified_;
+  std::map<std::tuple<const std::string*, std::uint64_t, std::uint64_t>, bool> replaced_;  // by name and inode
   std::uint64_t lost_of_nobody_ = 0;
   Names names_;
   BuildIds build_ids_;

@@ -104,8 +104,7 @@ std::string unidentified(const ModuleSpec& spec, const Options& options, const P
     return {};
   }
   if (place.path != spec.path) {  // without the mark of a file that is gone
-    return spec.path +
-           " was deleted or replaced before it was recorded, and has no build id to find it by; record again";
+    return spec.path + " was deleted or replaced, and has no build id to find it by; record again";
   }
   if (!options.other_host.empty() && spec.content_hash == 0) {
     return "the recording is of host " + options.other_host +

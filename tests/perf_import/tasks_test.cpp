@@ -2,6 +2,7 @@
 #include "collectors/perf_import/tasks.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -36,7 +37,7 @@ class TasksTest : public testing::Test {
     auto writer = profile::ProfileWriter::create(path_);
     EXPECT_TRUE(writer.has_value());
     EXPECT_TRUE(writer->put(profile::Session{}));
-    EXPECT_TRUE(tasks_.put(*writer, 1));
+    EXPECT_TRUE(tasks_.put(*writer, 1, true));
     EXPECT_TRUE(writer->finish());
     auto reader = profile::ProfileReader::open(path_);
     EXPECT_TRUE(reader.has_value()) << reader.error().message;
@@ -158,6 +159,41 @@ TEST_F(TasksTest, BuildIdsComeWithMappingsOrByName) {
   EXPECT_EQ(ids[0x2000], "");
   EXPECT_EQ(ids[0x3000], "12");
   EXPECT_EQ(tasks_.unidentified_files(), 1U);
+}
+
+TEST_F(TasksTest, AFileWithAnotherInodeIsNotTheOneThatWasRecorded) {
+  const std::string file = "/proc/self/exe";
+  std::error_code error;
+  const std::string program = std::filesystem::read_symlink(file, error).string();
+  struct stat status {};
+  ASSERT_EQ(::stat(program.c_str(), &status), 0);
+  CodeMapping mapping;
+  mapping.name = &program;
+  EXPECT_FALSE(is_replaced(mapping)) << "nothing is known";
+  mapping.inode = status.st_ino;
+  EXPECT_FALSE(is_replaced(mapping));
+  const std::string gone = program + ".gone";
+  mapping.name = &gone;
+  EXPECT_FALSE(is_replaced(mapping)) << "there is none";
+
+  perf_data::Mapping mapped;
+  mapped.pid = mapped.tid = 10;
+  mapped.begin = 0x1000;
+  mapped.bytes = 0x1000;
+  mapped.name = program;
+  mapped.inode = status.st_ino + 1;
+  ASSERT_TRUE(tasks_.add(mapped, ++now_));
+  sample(10, 10);
+  const auto profile = written();
+  ASSERT_EQ(profile.modules().size(), 1U);
+  mapping.name = &program;
+  mapping.inode = mapped.inode;
+  if (!is_replaced(mapping)) {
+    GTEST_SKIP() << "the inodes of this file system do not tell";
+  }
+  EXPECT_EQ(profile.modules()[0].path, program + " (deleted)");
+  EXPECT_EQ(tasks_.replaced_files(), std::vector<std::string>{program});
+  EXPECT_EQ(tasks_.unidentified_files(), 0U);
 }
 
 }  // namespace

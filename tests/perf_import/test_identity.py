@@ -3,6 +3,7 @@
 
 import json
 import os
+import shutil
 import struct
 import subprocess
 import unittest
@@ -42,7 +43,8 @@ def comm(name):
 
 
 def mapping(begin, size, offset, name, when=1, build_id=None, protection=5):
-    who = struct.pack("<BBH20s", len(build_id), 0, 0, build_id) if build_id else struct.pack("<IIQQ", 8, 1, 77, 0)
+    inode = os.stat(name).st_ino if os.path.exists(name) else 77
+    who = struct.pack("<BBH20s", len(build_id), 0, 0, build_id) if build_id else struct.pack("<IIQQ", 8, 1, inode, 0)
     return record(10, 2 | (0x4000 if build_id else 0),
                   struct.pack("<IIQQQ", 100, 100, begin, size, offset) + who + struct.pack("<II", protection, 2) +
                   text(name) + identity(when))
@@ -159,6 +161,18 @@ class Identity(Case):
         self.assertIn("one", self.shares("--sysroot", "/"))
         self.imported(*recorded, features={3: sized(os.uname().nodename)})
         self.assertIn("one", self.shares())
+
+    def test_a_file_that_was_replaced_since_gives_no_names(self):
+        path = self.build("lib.so", "-Wl,--build-id=none")
+        recorded = self.map_code(path), self.samples(self.symbols(path))
+        shutil.copy(path, path + ".new")
+        os.rename(path + ".new", path)
+        self.imported(*recorded, features={3: sized(os.uname().nodename)})
+        self.assertNotIn("one", self.shares())
+        text = self.crosstalk("report", self.profile).stdout
+        self.assertIn("another file than was recorded", " ".join(text.split()))
+        self.imported(*recorded, features={3: sized("somewhere-else")})
+        self.assertIn("one", self.shares("--sysroot", "/"), "the user has chosen that file")
 
     def test_events_without_time_have_shares_of_their_own(self):
         path = self.build("lib.so", "-Wl,--build-id=none")
