@@ -146,6 +146,15 @@ std::vector<profile::ModuleRow> ModuleTable::present(ProcessId process) const {
   return rows;
 }
 
+std::string ModuleTable::build_id_of(ProcessId process, const std::string& path) const {
+  for (const profile::ModuleRow& row : present(process)) {
+    if (row.path == path && !row.build_id.empty()) {
+      return row.build_id;
+    }
+  }
+  return {};
+}
+
 void ModuleTable::forget(ProcessId process) {
   collectors_.erase(process.value);
   early_.erase(process.value);

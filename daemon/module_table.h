@@ -28,6 +28,8 @@ class ModuleTable {
   void sampled(ProcessId process, std::uint64_t address, std::uint64_t ns);
   /// Returns the CPU time of samples in the collector's own library.
   [[nodiscard]] std::uint64_t collector_ns() const { return collector_ns_; }
+  /// Returns the build id of the module with this path that `process` has; empty: none is known.
+  [[nodiscard]] std::string build_id_of(ProcessId process, const std::string& path) const;
   /// Returns the modules that `process` has now, with those that it inherited as its own.
   [[nodiscard]] std::vector<profile::ModuleRow> present(ProcessId process) const;
   /// Forgets a process that is over. Rows that its children inherited stay as long as they do.

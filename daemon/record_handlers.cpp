@@ -85,6 +85,10 @@ bool RecordDecoder::handle(Slot& slot, const RecordView& view, const profile::Mo
   row.build_id = hexadecimal(std::as_bytes(std::span(record.build_id).first(record.build_id_size)));
   row.path = text_of(view.tail());
   row.is_vdso = record.is_vdso != 0;
+  if (record.is_part != 0) {
+    row.file_offset = record.file_offset;
+    row.build_id = modules_.build_id_of(row.process, row.path);
+  }
   if (identify_) {
     identify_(slot.pid, row);
   }

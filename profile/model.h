@@ -150,8 +150,8 @@ struct ModuleRow {
   std::string path;
   bool is_vdso = false;
   std::uint64_t content_hash = 0;  // of a file without a build id (base/file_content.h); 0: not known
-  /// Imported profiles only: the offset in the file of the mapping at `begin`. The file's segments give the bias once
-  /// it is opened; `bias` assumes a file without them.
+  /// The offset in the file of the mapping at `begin`, of what was imported and of what a program mapped itself. The
+  /// file's segments give the bias once it is opened; `bias` assumes a file without them.
   std::optional<std::uint64_t> file_offset = {};
 };
 

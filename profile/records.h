@@ -106,7 +106,9 @@ struct ModuleLoad {
   std::uint8_t build_id[20] = {};
   std::uint8_t build_id_size = 0;  // 0: none
   std::uint8_t is_vdso = 0;
-  std::uint8_t reserved[2] = {};
+  std::uint8_t is_part = 0;  // of a file, mapped by the program itself; `bias` is only a guess
+  std::uint8_t reserved[1] = {};
+  std::uint64_t file_offset = 0;  // of a part: where in the file it begins
 };
 
 struct ModuleUnload {

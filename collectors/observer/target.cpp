@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstring>
 #include <ctime>
+#include <iterator>
 #include <utility>
 
 #include "base/clock.h"
@@ -50,7 +51,8 @@ std::uint32_t ring_pages(std::size_t threads) {
 }
 
 bool same_module(const TargetModule& a, const TargetModule& b) {
-  return a.record.begin == b.record.begin && a.record.end == b.record.end && a.path == b.path;
+  return a.record.begin == b.record.begin && a.record.end == b.record.end && a.path == b.path &&
+         a.record.file_offset == b.record.file_offset;
 }
 
 /// True if both are the same part of the same file, at the same address.
@@ -298,7 +300,10 @@ void Target::read_maps() {
     const Mapping* const now = mapping_at(maps_, mapping.begin);
     return now == nullptr || !same_memory(*now, mapping);
   });
-  write_modules(modules_of(maps_, memory_));
+  std::vector<TargetModule> modules = modules_of(maps_, memory_);
+  std::vector<TargetModule> parts = parts_of(maps_, modules);
+  std::move(parts.begin(), parts.end(), std::back_inserter(modules));
+  write_modules(std::move(modules));
 }
 
 void Target::write_modules(std::vector<TargetModule> modules) {

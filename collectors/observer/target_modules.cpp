@@ -12,6 +12,7 @@
 
 #include "base/unique_fd.h"
 #include "collectors/build_id.h"
+#include "collectors/code_mapping.h"
 #include "collectors/observer/target_process.h"
 
 namespace crosstalk::observer {
@@ -126,6 +127,28 @@ std::vector<TargetModule> modules_of(const std::vector<Mapping>& maps, const Tar
     modules.push_back(std::move(module));
   }
   return modules;
+}
+
+std::vector<TargetModule> parts_of(const std::vector<Mapping>& maps, const std::vector<TargetModule>& modules) {
+  std::vector<TargetModule> parts;
+  for (const Mapping& mapping : maps) {
+    const bool known = std::any_of(modules.begin(), modules.end(), [&](const TargetModule& module) {
+      return module.record.begin <= mapping.begin && mapping.begin < module.record.end;
+    });
+    if (known || !mapping.executable || mapping.deleted || !collectors::is_file_of_code(mapping.path)) {
+      continue;
+    }
+    TargetModule part;
+    part.record.header.type = profile::RecordType::module_load;
+    part.record.begin = mapping.begin;
+    part.record.end = mapping.end;
+    part.record.bias = mapping.begin - mapping.offset;
+    part.record.file_offset = mapping.offset;
+    part.record.is_part = 1;
+    part.path = mapping.path;
+    parts.push_back(std::move(part));
+  }
+  return parts;
 }
 
 }  // namespace crosstalk::observer

@@ -94,5 +94,9 @@ struct TargetModule {
 };
 /// The modules among the mappings of a process, read off their headers in its memory.
 [[nodiscard]] std::vector<TargetModule> modules_of(const std::vector<Mapping>& maps, const TargetMemory& memory);
+/// The mappings of files' code that lie in none of these modules: the program has mapped them itself, often a second
+/// time.
+[[nodiscard]] std::vector<TargetModule> parts_of(const std::vector<Mapping>& maps,
+                                                 const std::vector<TargetModule>& modules);
 
 }  // namespace crosstalk::observer

@@ -166,6 +166,20 @@ TEST_F(Interpreter, ModulesAreCompletedByWhatIdentifiesTheirFiles) {
   EXPECT_EQ(identified_, (std::vector<std::pair<std::int32_t, std::string>>{{10, "/bin/old"}, {10, "/lib/x.so"}}));
 }
 
+TEST_F(Interpreter, APartOfAFileHasTheBuildIdOfItsModule) {
+  begin();
+  ModuleLoad load;
+  load.begin = 0x1000, load.end = 0x2000, load.time_ns = 110, load.build_id_size = 2;
+  load.build_id[0] = 0xab;
+  pass({{0, bytes_of(load, RecordType::module_load, "/bin/node")}});
+  EXPECT_FALSE((sink_.modules[{0, 0x1000}].file_offset));
+  ModuleLoad part;
+  part.begin = 0x7000, part.end = 0x8000, part.time_ns = 120, part.is_part = 1, part.file_offset = 0x3000;
+  pass({{0, bytes_of(part, RecordType::module_load, "/bin/node")}});
+  EXPECT_EQ((sink_.modules[{0, 0x7000}].file_offset), 0x3000U);
+  EXPECT_EQ((sink_.modules[{0, 0x7000}].build_id), "ab00");
+}
+
 TEST_F(Interpreter, ALaterFileHasAllThatItsRowsReferTo) {
   decoder_.keep_for_later_files();
   begin();

@@ -322,6 +322,42 @@ class MovedCode(Programs):
         self.assertLess(shares.get("hot", 0), 0.5, "the recorder looks at the mappings again after a fifth of a second")
 
 
+TWICE = """
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+volatile unsigned long sink;
+extern char __executable_start, etext;
+static double now(void) { struct timespec t; clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t); return t.tv_sec + t.tv_nsec * 1e-9; }
+__attribute__((noinline)) void hot(unsigned long *at, unsigned long n) { for (unsigned long i = 0; i < n; i++) *at += i * i; }
+int main(void) {
+  size_t bytes = (((unsigned long)&etext + 4095) & ~4095ul) - (unsigned long)&__executable_start;
+  int file = open("/proc/self/exe", O_RDONLY);
+  char *again = mmap(0, bytes, PROT_READ | PROT_EXEC, MAP_PRIVATE, file, 0);
+  void (*there)(unsigned long *, unsigned long) = (void (*)(unsigned long *, unsigned long))(again + ((char *)hot - &__executable_start));
+  for (double t = now(); now() - t < 1;) { there((unsigned long *)&sink, 20000); free(malloc(64)); }
+  return 0;
+}
+"""
+
+
+@harness.together
+class CodeMappedTwice(Programs):
+    """Programs map their own file a second time: V8 has its built-in functions near the code that it compiles."""
+
+    def test_it_keeps_its_names(self):
+        profile = self.record([self.build("twice", TWICE)]).profile
+        self.assertGreater(self.shares(profile).get("hot", 0), 0.8)
+
+    @harness.needs_watchpoints
+    def test_it_keeps_its_names_from_outside(self):
+        profile = self.record([self.build("twice", TWICE)], ["--observer"]).profile
+        self.assertGreater(self.shares(profile).get("hot", 0), 0.8)
+
+
 @harness.together
 class MapsOfCompilers(Programs):
     def record_and_delete_map(self, *arguments):

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "collectors/in_target/objects/module_facts.h"
+
 #include <elf.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -10,8 +12,6 @@
 #include <cstring>
 #include <string>
 #include <vector>
-
-#include "collectors/in_target/objects/modules.h"
 
 namespace crosstalk::in_target::modules::module_facts_test {
 namespace {
@@ -148,6 +148,25 @@ TEST(ModuleFacts, WhatASharedMappingIsOf) {
   munmap(shared, 2 * page);
   munmap(own, page);
   close(file);
+}
+
+TEST(ModuleFacts, EachMappingIsVisitedWithItsPath) {
+  struct Seen {
+    std::array<char, path_limit> path{};
+    int all = 0, own_code = 0;
+    std::uint64_t here = reinterpret_cast<std::uint64_t>(&build_id_bytes);  // NOLINT: an address
+  } seen;
+  visit_mappings(
+      seen.path.data(), seen.path.size(),
+      [](const MappedFile& file, void* data) {
+        auto& seen = *static_cast<Seen*>(data);
+        ++seen.all;
+        const bool here = file.begin <= seen.here && seen.here < file.end;
+        seen.own_code += here && file.executable && file.path_length != 0 ? 1 : 0;
+      },
+      &seen);
+  EXPECT_GT(seen.all, 10);
+  EXPECT_EQ(seen.own_code, 1);
 }
 
 }  // namespace

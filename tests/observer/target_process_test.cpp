@@ -132,6 +132,30 @@ TEST(TargetProcess, ModulesAreReadOffTheirHeaders) {
             1);
 }
 
+TEST(TargetProcess, CodeOfAFileOutsideOfModulesIsAPartOfIt) {
+  const auto mapping = [](std::uint64_t begin, const char* path, bool executable) {
+    Mapping made;
+    made.begin = begin, made.end = begin + 0x1000, made.offset = 0x4000;
+    made.executable = executable;
+    made.inode = 7;
+    made.path = path;
+    return made;
+  };
+  TargetModule program;
+  program.record.begin = 0x1000, program.record.end = 0x3000;
+  program.path = "/bin/node";
+  const std::vector<TargetModule> parts = parts_of(
+      {mapping(0x2000, "/bin/node", true), mapping(0x5000, "/bin/node", true), mapping(0x7000, "/bin/node", false),
+       mapping(0x8000, "/memfd:doublemapper", true), mapping(0x9000, "/tmp/jit-7.dump", true),
+       mapping(0xa000, "[vsyscall]", true), mapping(0xb000, "", true), mapping(0xc000, "/dev/zero", true)},
+      {program});
+  ASSERT_EQ(parts.size(), 1U);
+  EXPECT_EQ(parts[0].record.begin, 0x5000U);
+  EXPECT_EQ(parts[0].record.file_offset, 0x4000U);
+  EXPECT_EQ(parts[0].record.is_part, 1);
+  EXPECT_EQ(parts[0].path, "/bin/node");
+}
+
 TEST(TargetProcess, ArgumentsAreToldFromTheZerosBehindATitle) {
   using namespace std::string_literals;
   using Words = std::vector<std::string>;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads the facts of one mapped module.
+#include "collectors/in_target/objects/module_facts.h"
+
 #include <elf.h>
 #include <fcntl.h>
 #include <sys/auxv.h>
@@ -8,7 +10,6 @@
 #include <string_view>
 
 #include "collectors/build_id.h"
-#include "collectors/in_target/objects/modules.h"
 #include "collectors/in_target/sys/hidden_numbers.h"
 #include "collectors/in_target/sys/system_calls.h"
 
@@ -54,6 +55,7 @@ class MapsLine {
     file.begin = number(at, 16);
     file.end = number(++at, 16);
     file.shared = at + permissions < head_length_ && head_[at + permissions] == 's';
+    file.executable = at + permissions < head_length_ && head_[at + permissions - 1] == 'x';
     at += permissions + 2;
     file.offset = number(at, 16);
     file.device = number(++at, 16) << major_shift;
@@ -166,6 +168,14 @@ bool find_mapped_file(std::uint64_t address, MappedFile& out, char* path, std::s
 
 bool find_mapping_called(std::string_view name, MappedFile& out, char* path, std::size_t limit) {
   return find_line(out, path, limit, [name](const MapsLine& line) { return line.is_called(name); });
+}
+
+void visit_mappings(char* path, std::size_t limit, void (*visit)(const MappedFile& file, void* data), void* data) {
+  MappedFile none;
+  static_cast<void>(find_line(none, path, limit, [=](const MapsLine& line) {
+    visit(line.parsed(), data);
+    return false;
+  }));
 }
 
 std::size_t mapped_path(std::uint64_t address, char* out, std::size_t limit) {

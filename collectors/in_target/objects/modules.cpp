@@ -7,6 +7,8 @@
 //   - when an instruction pointer is sampled or trapped outside all known modules (note_code_address): the next
 //     allocation, outside any handler, looks. Only running modules can be in a profile, so this misses none that
 //     matters;
+//   - what the loader does not know, because the program mapped a file's code itself, is looked for in the list of
+//     mappings (mapped_parts.h);
 //   - before and after each dlclose, to see modules that lived between two looks. Interposing dlclose is safe: its
 //     caller does not matter;
 //   - when the core asks: at attach, at exit, and when a thread starts, but then once in a tenth of a second unless it
@@ -28,6 +30,7 @@
 #include "collectors/in_target/libc/real_functions.h"
 #include "collectors/in_target/objects/block_table.h"
 #include "collectors/in_target/objects/link_namespaces.h"
+#include "collectors/in_target/objects/mapped_parts.h"
 #include "collectors/in_target/sys/system_calls.h"
 #include "collectors/in_target/sys/try_lock.h"
 
@@ -55,6 +58,7 @@ struct Book {
   std::atomic<std::uint64_t> last_look_ns{0};  // read without the flag when a thread starts
   std::int64_t lowest_static_tls = 0;
   std::atomic<bool> code_outside{false};      // of all modules that were known then
+  std::atomic<std::uint64_t> outside{0};      // an address of such code since the last look
   std::atomic<std::uint32_t> looks_again{0};  // looks still to take though nothing changes
   bool complete = false;                      // every record of the last look was taken
   char path[path_limit] = {};                 // of the module being reported: the stack may be small
@@ -277,6 +281,24 @@ std::int64_t lowest_static_tls() { return book.lowest_static_tls; }
 
 }  // namespace modules
 
+namespace {
+
+bool is_in_module(std::uint64_t ip) {
+  using modules::book;
+  const std::uint32_t count = book.count.load(std::memory_order_relaxed);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (ip >= book.known[i].begin.load(std::memory_order_relaxed) &&
+        ip < book.known[i].end.load(std::memory_order_relaxed)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool is_known_code(std::uint64_t ip) { return is_in_module(ip) || modules::is_in_part(ip); }
+
+}  // namespace
+
 void on_module_change() {
   using namespace modules;
   const Passage passage;
@@ -302,6 +324,9 @@ void on_module_change() {
     iterate_modules(report_new, &look);
     book.complete = look.complete;
   }
+  if (const std::uint64_t ip = book.outside.exchange(0, std::memory_order_relaxed); ip != 0 && !is_known_code(ip)) {
+    look_for_parts(is_in_module, look.now_ns);
+  }
   const std::uint32_t again = book.looks_again.load(std::memory_order_relaxed);
   if ((look.changed || again != 0) && !on_new_modules()) {
     book.looks_again.store(look.changed ? most_looks_again : again - 1, std::memory_order_relaxed);
@@ -310,22 +335,6 @@ void on_module_change() {
   }
   book.last_look_ns.store(look.now_ns, std::memory_order_relaxed);
 }
-
-namespace {
-
-bool is_known_code(std::uint64_t ip) {
-  using modules::book;
-  const std::uint32_t count = book.count.load(std::memory_order_relaxed);
-  for (std::uint32_t i = 0; i < count; ++i) {
-    if (ip >= book.known[i].begin.load(std::memory_order_relaxed) &&
-        ip < book.known[i].end.load(std::memory_order_relaxed)) {
-      return true;
-    }
-  }
-  return false;
-}
-
-}  // namespace
 
 void on_thread_in_module(std::uint64_t routine) {
   constexpr std::uint64_t interval_ns = 100'000'000;
@@ -363,6 +372,7 @@ void forget_modules() {
   book.complete = false;
   book.last_look_ns.store(0, std::memory_order_relaxed);
   book.code_outside.store(false, std::memory_order_relaxed);
+  modules::forget_parts();
 }
 
 void look_for_modules_again() { modules::book.looks_again.store(modules::most_looks_again, std::memory_order_relaxed); }
@@ -375,6 +385,7 @@ void note_code_address(std::uint64_t ip) {
   }
   if (!is_known_code(ip)) {
     book.code_outside.store(true, std::memory_order_relaxed);
+    book.outside.store(ip, std::memory_order_relaxed);
     blocks::shared.look_for_modules.store(1, std::memory_order_relaxed);
   }
 }
@@ -385,6 +396,7 @@ void report_jit_dump() {
   if (!lock.held() || !book.code_outside.load(std::memory_order_relaxed)) {
     return;
   }
+  modules::look_for_parts(is_in_module, UINT64_MAX);
   char name[sizeof "jit-.dump" + 10];
   std::size_t length = 0;
   const auto add = [&](std::string_view text) {
