@@ -176,7 +176,7 @@ std::string advice_for(const ObjectRow& object, const ObjectExchange& exchange) 
     case SharingKind::condition:
       return "Threads wake each other here: hand over more at a time.";
     case SharingKind::spin:
-      return "This thread waits until another one stores: shorten what that one does before. Padding saves nothing.";
+      return "A thread waits there until another one stores: shorten what that one does before. Padding saves nothing.";
     case SharingKind::queue:
       return "Let each side keep a copy of the other's index, and read the index again only if the copy says full or "
              "empty. "

@@ -429,7 +429,9 @@ void Course::fill_warnings() {
     warnings.push_back({"no_calibration", options_.uncalibrated});
   }
   if (auto unsampled = unsampled_in_words(profile_.threads(), digest.threads(),
-                                          creation_places(profile_.thread_creations(), view_, stacks_),
+                                          has_unsampled_made_thread(profile_.processes(), profile_.threads())
+                                              ? creation_places(profile_.thread_creations(), view_, stacks_)
+                                              : std::vector<std::string>(),
                                           starts_.given_to_unsampled(digest.threads()))) {
     warnings.push_back({"unsampled_threads", std::move(*unsampled)});
   }
@@ -442,12 +444,16 @@ void Course::fill_warnings() {
                                                " saw a store by nobody who was sampled storing there (a thread, "
                                                "another process or the kernel): what that costs is in no figure"});
   }
-  // A longer recording does not help if nothing was recorded here, nothing could be watched, or a single thread has no
+  // A longer recording does not help if nothing was recorded here, nothing could be watched, or no thread can have a
   // partner.
   const auto& unknown = estimated_.expansion.unknown;
   const auto sampled = std::count_if(analysis_.threads.begin(), analysis_.threads.end(),
                                      [](const ThreadSummary& thread) { return thread.samples > 0; });
-  if (unknown && sampled > 1 && !profile::is_imported(analysis_.session) &&
+  const bool possible = analysis_.communication.undetected.at_most_s != 0.0 || !analysis_.communication.cells.empty();
+  if (!possible) {
+    std::erase_if(warnings, [](const Warning& warning) { return warning.code == "small_blocks_unnamed"; });
+  }
+  if (unknown && sampled > 1 && possible && !profile::is_imported(analysis_.session) &&
       analysis_.sight.sees != WatchSight::Sees::nothing) {
     warnings.push_back({"too_few_events", "costs are unknown: " + *unknown + "; " + to_see_more(analysis_)});
   }

@@ -56,6 +56,7 @@ FewSamplesFacts few_samples_facts(const Analysis& analysis) {
   for (const SamplingSummary::Event& event : analysis.sampling.events) {
     facts.period_ns = event.source == "clock" && event.period != 0 ? event.period : facts.period_ns;
   }
+  facts.threads = std::max<std::size_t>(analysis.threads.size(), 1);
   facts.launched = analysis.session.exit_status.has_value();
   facts.processes = analysis.processes;
   facts.left_alone = analysis.left_alone;
@@ -76,8 +77,9 @@ std::string why_few_samples(const FewSamplesFacts& facts) {
     return used + " in " + seconds_in_words(facts.elapsed_s) +
            "; record while it works, or for longer, or with a shorter --period";
   }
-  if (!facts.cpu_s || *facts.cpu_s < enough * period_s) {
-    return used + ", and a sample is taken of every " + seconds_in_words(period_s) +
+  if (!facts.cpu_s || *facts.cpu_s < enough * period_s * static_cast<double>(facts.threads)) {
+    return used + (facts.cpu_s && facts.threads > 1 ? " in " + count_of(facts.threads, "thread", "threads") : "") +
+           ", and a sample is taken of every " + seconds_in_words(period_s) +
            "; let it do more, or take more of them: --period 100us";
   }
   return used + ", and could hardly be sampled; the warnings of crosstalk report say more";

@@ -15,7 +15,8 @@ struct FewSamplesFacts {
   double elapsed_s = 0;
   std::optional<double> cpu_s;  // of all that was recorded; none: not known
   std::uint64_t period_ns = 0;  // between samples
-  bool launched = true;         // a command, not a process that was attached to
+  std::size_t threads = 1;
+  bool launched = true;  // a command, not a process that was attached to
   std::span<const profile::ProcessRow> processes;
   std::string left_alone;  // left_alone_because()
 };

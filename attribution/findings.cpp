@@ -259,18 +259,28 @@ std::string nothing_seen(const Analysis& analysis) {
   if (s.samples == 0) {
     return "No samples were taken: " + why_few_samples(few_samples_facts(analysis)) + ".";
   }
-  const std::string to_expect = analysis.communication.undetected.at_most_s == 0.0
-                                    ? "there is no communication between threads"
-                                    : "next to no communication between threads is to be expected";
+  const Undetected& undetected = analysis.communication.undetected;
+  const bool possible = undetected.at_most_s != 0.0;
+  const std::string so = std::string(possible ? ", so next to no communication between threads is to be expected ("
+                                              : ", so there is no communication between threads (") +
+                         count_of(s.samples, "sample", "samples") + ").";
   const auto running = std::count_if(analysis.threads.begin(), analysis.threads.end(),
                                      [](const ThreadSummary& thread) { return thread.samples > 0; });
+  const auto used = std::count_if(analysis.threads.begin(), analysis.threads.end(), [](const ThreadSummary& thread) {
+    return thread.samples > 0 || thread.cpu_s.value_or(0) > 0;
+  });
+  if (used < 2) {
+    return std::string("Only one thread ") + (analysis.shares_of.empty() ? "used CPU time" : "was sampled") + so;
+  }
+  if (!possible) {
+    return "No two threads lived at the same time" + so;
+  }
   if (running < 2) {
-    return std::string("Only one thread was sampled, so ") + to_expect + " (" +
+    return "Only one thread was sampled, so nothing can be said about communication between threads (" +
            count_of(s.samples, "sample", "samples") + ").";
   }
-  if (!analysis.communication.undetected.met) {
-    return "No sample shows a thread that ran while another one with memory in common lived, so " + to_expect + " (" +
-           count_of(s.samples, "sample", "samples") + ").";
+  if (!undetected.met) {
+    return "No sample shows a thread that ran while another one with memory in common lived" + so;
   }
   const bool probed = profile::are_lines_probed(analysis.session);
   if (s.armed == 0) {

@@ -59,6 +59,13 @@ Candidate of_loop(const Analysis& analysis, const LoopRow& loop) {
           loop.samples};
 }
 
+/// "work() of app", or only "app+0x40" of a function without a name.
+std::string function_in_words(const Analysis& analysis, const FunctionRow& function) {
+  const std::string module = module_name(analysis.processes, function.module);
+  const std::string name = in_short(function.function);
+  return module.empty() || name.starts_with(module + "+0x") ? name : name + " of " + module;
+}
+
 const LoopRow* hottest_loop_of(const Analysis& analysis, const FunctionRow& function) {
   const auto found = std::find_if(analysis.loops.begin(), analysis.loops.end(), [&](const LoopRow& loop) {
     return loop.module == function.module &&
@@ -69,9 +76,8 @@ const LoopRow* hottest_loop_of(const Analysis& analysis, const FunctionRow& func
 
 /// The program's own function, with the share of its loop.
 Candidate of_function(const Analysis& analysis, const FunctionRow& function) {
-  const std::string module = module_name(analysis.processes, function.module);
-  std::string text = "The hottest function, " + in_short(function.function) + (module.empty() ? "" : " of " + module) +
-                     ", takes " + part_of_all(analysis, function.share);
+  std::string text = "The hottest function, " + function_in_words(analysis, function) + ", takes " +
+                     part_of_all(analysis, function.share);
   constexpr double much_of_it = 0.3;
   const LoopRow* loop = hottest_loop_of(analysis, function);
   if (loop != nullptr && loop->share >= much_of_it * function.share && !lines_of(*loop).empty()) {
@@ -87,8 +93,7 @@ double in_user_mode(const FunctionRow& function) {
 
 Candidate of_library(const Analysis& analysis, const FunctionRow& function) {
   return {in_user_mode(function), "function",
-          "The hottest function, " + in_short(function.function) + " of " +
-              module_name(analysis.processes, function.module) + ", takes " +
+          "The hottest function, " + function_in_words(analysis, function) + ", takes " +
               part_of_all(analysis, in_user_mode(function)) + in_words(function.callers, "called by") + ".",
           function.samples};
 }
@@ -135,10 +140,11 @@ Candidate hottest_function(const Analysis& analysis) {
   return best;
 }
 
-/// "read() 40 %, write() 12 %".
-std::string calls_in_words(const std::vector<KernelRow>& rows) {
+/// "read() 40 %, write() 12 %, others 5 %", of `all`.
+std::string calls_in_words(const std::vector<KernelRow>& rows, double all) {
   constexpr std::size_t most = 4;
   constexpr double worth_saying = 0.01;
+  double others = all;
   std::string text;
   for (std::size_t i = 0; i < std::min(most, rows.size()); ++i) {
     const KernelRow& row = rows[i];
@@ -146,9 +152,10 @@ std::string calls_in_words(const std::vector<KernelRow>& rows) {
       const bool named = row.name.front() != '[';
       text += (text.empty() ? "" : ", ") + (named ? call_name(row.name) : row.name.substr(1, row.name.size() - 2)) +
               " " + percent(row.share);
+      others -= row.share;
     }
   }
-  return text;
+  return text + (!text.empty() && others >= worth_saying ? ", others " + percent(others) : "");
 }
 
 }  // namespace
@@ -180,12 +187,16 @@ Finding in_the_kernel(const Analysis& analysis, const Finding& first) {
   for (const ThreadSummary& thread : analysis.threads) {
     kernel_s += thread.kernel_share.value_or(0) * thread.cpu_s.value_or(0);
   }
-  const double share = analysis.cpu_s > 0 ? kernel_s / analysis.cpu_s : 0;
+  double of_rows = 0;  // those of threads without samples are unknown, and others stand for them
+  for (const KernelRow& row : analysis.kernel) {
+    of_rows += row.share;
+  }
+  const double share = std::max(analysis.cpu_s > 0 ? kernel_s / analysis.cpu_s : 0, of_rows);
   const bool said = first.kind == "kernel" && analysis.kernel.size() == 1;
   if (share < worth_saying || said) {
     return {};
   }
-  const std::string calls = calls_in_words(analysis.kernel);
+  const std::string calls = calls_in_words(analysis.kernel, share);
   return {"The kernel takes " + part_of_all(analysis, share) + (calls.empty() ? "" : ": " + calls) +
               ". No data address is known there.",
           0, "kernel"};

@@ -70,13 +70,13 @@ std::optional<std::string> jit_hint(const std::map<std::uint32_t, double>& filel
                                                     : percent(of_cost) + " of the cost of communication";
   const std::string where = amount + " is in code without names that lies in no file" +
                             (executable.empty() ? "" : " (most of it in " + base_name(executable) + ")");
-  if (!way.empty()) {
-    return where + ", as its just-in-time compiler makes it: for names, " + std::string(way);
-  }
   if (some_named) {
     return where +
            ", while other code of the program's just-in-time compiler has names: it may have been compiled after "
            "these were written";
+  }
+  if (!way.empty()) {
+    return where + ", as its just-in-time compiler makes it: for names, " + std::string(way);
   }
   return where +
          ": memory that the program filled itself, or a file that was gone when it was looked for. Where a "

@@ -2,6 +2,7 @@
 #include "attribution/model/sentences.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cmath>
 #include <cstdio>
@@ -44,6 +45,31 @@ std::string common_name(const Analysis& analysis, const std::set<std::uint32_t>&
   return std::any_of(analysis.processes.begin(), analysis.processes.end(), is_program) ? std::string() : common;
 }
 
+/// "fib() at w.js:2" of a name that a language's run time gave code that it compiled: V8's "JS:*fib /src/w.js:2:13" or
+/// CPython's "py::fib:/src/w.py". Empty: it is another name.
+std::string script_function(std::string_view name) {
+  constexpr std::array<std::string_view, 6> tags = {"JS:", "LazyCompile:", "Function:", "Script:", "Eval:", "py::"};
+  const auto* const tag =
+      std::find_if(tags.begin(), tags.end(), [name](std::string_view each) { return name.starts_with(each); });
+  if (tag == tags.end()) {
+    return {};
+  }
+  const bool python = *tag == "py::";
+  name.remove_prefix(tag->size());
+  name.remove_prefix(
+      !python && !name.empty() && std::string_view("*~^+").find(name.front()) != std::string_view::npos ? 1 : 0);
+  const std::size_t at = name.find(python ? ':' : ' ');
+  if (at == std::string_view::npos) {
+    return {};
+  }
+  std::string_view place = name.substr(at + 1);
+  if (const std::size_t column = place.rfind(':'); !python && column != std::string_view::npos) {
+    place = place.substr(0, column);
+  }
+  const std::string function = at == 0 ? "(anonymous)" : std::string(name.substr(0, at)) + "()";
+  return place.empty() ? function : function + " at " + base_name(std::string(place));
+}
+
 }  // namespace
 
 std::string percent(double share) {
@@ -83,6 +109,9 @@ std::string count_of(std::uint64_t n, const char* one, const char* many) {
 std::string in_short(std::string function) {
   constexpr std::string_view nameless = "(anonymous namespace)::";
   constexpr std::size_t longest = 60;
+  if (std::string script = script_function(function); !script.empty()) {
+    return script;
+  }
   for (std::size_t at = function.find(nameless); at != std::string::npos; at = function.find(nameless, at)) {
     function.erase(at, nameless.size());
   }

@@ -55,6 +55,14 @@ double uncovered_ns(const Times& times) { return std::max(times.cpu_ns - times.s
 
 }  // namespace
 
+bool has_unsampled_made_thread(std::span<const profile::ProcessRow> processes,
+                               std::span<const profile::ThreadRow> threads) {
+  return std::any_of(threads.begin(), threads.end(), [&](const profile::ThreadRow& thread) {
+    return thread.samples == 0 && thread.cpu_ns > 0 && thread.process.value < processes.size() &&
+           thread.tid != processes[thread.process.value].pid;
+  });
+}
+
 double uncovered_s(std::span<const profile::ThreadRow> threads, std::span<const ThreadTotal> totals) {
   return uncovered_ns(times_of(threads, totals)) / ns_per_s;
 }

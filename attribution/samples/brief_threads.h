@@ -18,6 +18,10 @@ using profile::is_brief;
 /// Seconds of CPU time that no sample represents, without our own handlers.
 [[nodiscard]] double uncovered_s(std::span<const profile::ThreadRow> threads, std::span<const ThreadTotal> totals);
 
+/// True if one of the threads without samples was made by its program: it is not the one that a process begins with.
+[[nodiscard]] bool has_unsampled_made_thread(std::span<const profile::ProcessRow> processes,
+                                             std::span<const profile::ThreadRow> threads);
+
 /// Describes the threads without samples: their number, start routines and creation places, and if samples of others
 /// represent their time. Nothing if they had hardly any time.
 [[nodiscard]] std::optional<std::string> unsampled_in_words(std::span<const profile::ThreadRow> threads,

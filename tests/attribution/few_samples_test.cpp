@@ -47,6 +47,14 @@ TEST(FewSamples, OfWhatWasTooShort) {
             "--period 100us");
 }
 
+TEST(FewSamples, OfManyThreadsThatEachDidLittle) {
+  FewSamplesFacts many = facts(0.1);
+  many.threads = 3;
+  EXPECT_NE(why_few_samples(many).find("it used 100 ms of CPU time in 3 threads, and a sample is taken of every 4 ms"),
+            std::string::npos)
+      << why_few_samples(many);
+}
+
 TEST(FewSamples, OfAnIdleProcess) {
   FewSamplesFacts idle = facts(0.001);
   idle.launched = false;

@@ -100,6 +100,28 @@ TEST(Hottest, CodeWithoutNames) {
             "95 % of the CPU time is in code that lies in no file and has no names: the warnings say why.");
 }
 
+TEST(Hottest, AFunctionWithoutANameTellsItsFileOnce) {
+  Analysis a;
+  a.functions = {function("liblzma.so.5+0x15990", "/lib/liblzma.so.5", 0.63)};
+  EXPECT_EQ(sentence(a), "The hottest function, liblzma.so.5+0x15990, takes 63 % of the CPU time.");
+  a.functions[0].module = "/lib/other.so";
+  EXPECT_EQ(sentence(a), "The hottest function, liblzma.so.5+0x15990 of other.so, takes 63 % of the CPU time.");
+}
+
+TEST(Hottest, CodeOfALanguagesRunTimeByItsSource) {
+  Analysis a;
+  const auto told = [&a](const std::string& name) {
+    a.functions = {function(name, "[JIT]", 0.5)};
+    return sentence(a);
+  };
+  EXPECT_EQ(told("JS:*fib /src/w.js:2:13"),
+            "The hottest function, fib() at w.js:2 of [JIT], takes 50 % of the CPU time.");
+  EXPECT_EQ(told("LazyCompile:~ file:///src/w.mjs:7:1"),
+            "The hottest function, (anonymous) at w.mjs:7 of [JIT], takes 50 % of the CPU time.");
+  EXPECT_EQ(told("py::A.run:/src/a.py"), "The hottest function, A.run() at a.py of [JIT], takes 50 % of the CPU time.");
+  EXPECT_EQ(told("JS:odd"), "The hottest function, JS:odd() of [JIT], takes 50 % of the CPU time.");
+}
+
 TEST(Hottest, NothingOfHardlyAnything) {
   Analysis a;
   EXPECT_EQ(sentence(a), "");
@@ -126,7 +148,14 @@ TEST(InTheKernel, IsToldByCall) {
             "The kernel takes 70 % of the CPU time: read() 40 %, write() 30 %. No data address is known there.");
   a.kernel = {call("read", 0.7)};
   EXPECT_EQ(in_the_kernel(a, hottest(a)).sentence, "") << "it is said";
+  a.kernel = {call("a", 0.3), call("b", 0.1), call("c", 0.1), call("d", 0.1), call("e", 0.09)};
+  EXPECT_EQ(
+      in_the_kernel(a, {}).sentence,
+      "The kernel takes 70 % of the CPU time: a() 30 %, b() 10 %, c() 10 %, d() 10 %, others 10 %. No data address "
+      "is known there.");
   a.threads[0].kernel_share = 0.2;
+  EXPECT_NE(in_the_kernel(a, {}).sentence.find("takes 69 %"), std::string::npos) << "as much as its parts";
+  a.kernel.clear();
   EXPECT_EQ(in_the_kernel(a, {}).sentence, "");
 }
 

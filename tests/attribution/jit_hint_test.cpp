@@ -53,6 +53,12 @@ TEST(JitHint, SpeaksOfACompilerOnlyWhereOneIsKnown) {
   EXPECT_NE(of(true).find("other code of the program's just-in-time compiler has names"), std::string::npos);
 }
 
+TEST(JitHint, AdvisesNothingThatWasDone) {
+  const auto hint = jit_hint({{0, 3.0}}, 10, {}, processes("/usr/bin/node"), true).value_or("");
+  EXPECT_EQ(hint.find("--perf-basic-prof"), std::string::npos) << hint;
+  EXPECT_NE(hint.find("compiled after"), std::string::npos) << hint;
+}
+
 TEST(JitHint, OnlyWhereItMatters) {
   const auto java = processes("/usr/bin/java");
   EXPECT_FALSE(jit_hint({}, 10, {}, java, false));

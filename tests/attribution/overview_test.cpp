@@ -127,6 +127,18 @@ TEST(BriefThreads, ThoseWithoutSamplesAreALineOfTheirOwn) {
   EXPECT_FALSE(unsampled_in_words(std::span(threads).first(1), std::span(totals).first(1))) << "all were sampled";
 }
 
+TEST(BriefThreads, TheFirstThreadOfAProcessWasNotMadeByItsProgram) {
+  auto threads = make_threads(2);
+  std::vector<profile::ProcessRow> processes(1);
+  processes[0].pid = 70;
+  threads[0].tid = 70, threads[1].tid = 71;
+  threads[0].cpu_ns = threads[1].cpu_ns = 1'000'000;
+  threads[0].samples = 0, threads[1].samples = 3;
+  EXPECT_FALSE(has_unsampled_made_thread(processes, threads));
+  threads[1].samples = 0;
+  EXPECT_TRUE(has_unsampled_made_thread(processes, threads));
+}
+
 TEST(SamplingSummary, OverheadIsAFractionOfCpuTime) {
   auto threads = make_threads(2);
   threads[0].cpu_ns = 1'000'000'000;
@@ -662,12 +674,19 @@ TEST(Findings, NothingSeen) {
             "No sample shows a thread that ran while another one with memory in common lived, so next to no "
             "communication between threads is to be expected (500 samples).");
   a.threads[1].samples = 0;
-  EXPECT_EQ(
-      findings_of(a)[0].sentence,
-      "Only one thread was sampled, so next to no communication between threads is to be expected (500 samples).");
+  a.threads[1].cpu_s = 0.001;
+  EXPECT_EQ(findings_of(a)[0].sentence,
+            "Only one thread was sampled, so nothing can be said about communication between threads (500 samples).");
   a.communication.undetected.at_most_s = 0;
   EXPECT_EQ(findings_of(a)[0].sentence,
-            "Only one thread was sampled, so there is no communication between threads (500 samples).");
+            "No two threads lived at the same time, so there is no communication between threads (500 samples).");
+  a.threads[1].cpu_s = 0;
+  EXPECT_EQ(findings_of(a)[0].sentence,
+            "Only one thread used CPU time, so there is no communication between threads (500 samples).");
+  a.communication.undetected.at_most_s = 0.004;
+  EXPECT_EQ(
+      findings_of(a)[0].sentence,
+      "Only one thread used CPU time, so next to no communication between threads is to be expected (500 samples).");
   EXPECT_EQ(findings_of(Analysis{})[0].sentence.find("No samples were taken: "), 0U);
 }
 

@@ -76,12 +76,16 @@ void say_left_out(std::uint64_t bytes, std::uint64_t cpu_ns) {
   Line line;
   line.append("heap blocks below ");
   line.append(bytes);
-  line.append(" bytes that were allocated after ");
-  line.append(cpu_ns / (10 * tenth_ns));
-  line.append(".");
-  line.append(cpu_ns / tenth_ns % 10);
+  line.append(" bytes");
+  if (cpu_ns >= tenth_ns) {
+    line.append(" that were allocated after ");
+    line.append(cpu_ns / (10 * tenth_ns));
+    line.append(".");
+    line.append(cpu_ns / tenth_ns % 10);
+    line.append(" s of CPU time");
+  }
   line.append(
-      " s of CPU time may be left unnamed: listing them all would take more than a quarter of the budget "
+      " may be left unnamed: listing them all would take more than a quarter of the budget "
       "(--heap-threshold 1 lists them whatever it takes)");
   emit_message("small_blocks_unnamed", line.text());
 }
