@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
+#include <set>
+
 namespace crosstalk::driver {
 
 namespace {
@@ -47,7 +50,12 @@ void draw_summary(Canvas& canvas, const Analysis& analysis, const attribution::G
 
 void draw_head(Canvas& canvas, const Analysis& analysis) {
   std::string facts = seconds_text(analysis.duration_s);
-  facts += fmt::format(", {} thread{}", analysis.threads.size(), analysis.threads.size() == 1 ? "" : "s");
+  std::set<std::int32_t> processes;  // one that executes another program has a row for each
+  for (const profile::ProcessRow& process : analysis.processes) {
+    processes.insert(process.pid);
+  }
+  facts += processes.size() > 1 ? fmt::format(", {} processes", processes.size()) : "";
+  facts += ", " + attribution::count_of(analysis.threads.size(), "thread", "threads");
   if (analysis.shares_of.empty()) {
     facts += cpu_time_known(analysis) ? ", " + seconds_text(analysis.cpu_s) + " CPU time" : ", CPU time not known";
   }

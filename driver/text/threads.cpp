@@ -138,6 +138,19 @@ void draw_threads(Canvas& canvas, const Analysis& analysis, std::size_t most) {
   }
 }
 
+namespace {
+
+/// " (6.78 ms on average)", if a clock's samples came more rarely than they were asked for. Empty if they did not.
+std::string reached_text(const Analysis& analysis, const SamplingSummary::Event& event) {
+  constexpr double much = 1.25;
+  const double asked_s = static_cast<double>(event.period) * 1e-9;
+  const bool of_clock = event.source == "clock" && event.unit == "ns" && event.samples > 0;
+  const double mean_s = of_clock ? analysis.cpu_s / static_cast<double>(event.samples) : 0;
+  return mean_s > much * asked_s ? " (" + seconds_text(mean_s) + " on average)" : std::string();
+}
+
+}  // namespace
+
 void draw_sampling(Canvas& canvas, const Analysis& analysis) {
   const SamplingSummary& sampling = analysis.sampling;
   const auto counted = [](std::uint64_t n, const char* one, const char* many) {
@@ -147,7 +160,7 @@ void draw_sampling(Canvas& canvas, const Analysis& analysis) {
   for (const SamplingSummary::Event& event : sampling.events) {
     const std::string period = event.unit == "ns" ? seconds_text(static_cast<double>(event.period) * 1e-9)
                                                   : fmt::format("{} {}", event.period, event.unit);
-    text += event.period != 0 ? fmt::format(" of {} every {}", event.name, period)
+    text += event.period != 0 ? fmt::format(" of {} every {}{}", event.name, period, reached_text(analysis, event))
                               : fmt::format(" of {} ({})", event.name, event.unit);
     break;
   }

@@ -63,6 +63,31 @@ TEST(TextReport, MemoryOfSamples) {
             std::string::npos);
 }
 
+TEST(TextReport, SaysHowManyProcessesThereWere) {
+  auto analysis = test::sample_analysis();
+  const auto shown = [&](const char* words) {
+    return render_text(analysis, View::threads, nullptr, {100, Charset::ascii, false}).find(words) != std::string::npos;
+  };
+  EXPECT_FALSE(shown("process")) << "one";
+  analysis.processes = {3, analysis.processes.front()};
+  analysis.processes[1].pid += 1;
+  analysis.processes[2].pid += 1;  // it has executed another program
+  EXPECT_TRUE(shown(", 2 processes, ")) << render_text(analysis, View::threads, nullptr, {});
+}
+
+TEST(TextReport, SaysHowOftenAClockReallyRang) {
+  auto analysis = test::sample_analysis();
+  attribution::SamplingSummary::Event clock{"posix-cpu-timer", 4'000'000, "ns", 500, "clock"};
+  analysis.cpu_s = 4;
+  const auto told = [&] {
+    analysis.sampling.events = {clock};
+    return render_text(analysis, View::summary, nullptr, {400, Charset::ascii, false});
+  };
+  EXPECT_NE(told().find("of posix-cpu-timer every 4.00 ms (8.00 ms on average), "), std::string::npos) << told();
+  clock.samples = 900;
+  EXPECT_NE(told().find("of posix-cpu-timer every 4.00 ms, "), std::string::npos) << told();
+}
+
 TEST(TextReport, HowProcessesWereObservedWhereItIsNotTheUsualWay) {
   auto analysis = test::sample_analysis();
   const auto shown = [&](const char* words) {
