@@ -65,8 +65,9 @@ enum class CounterQuantity : std::uint8_t {
   stalls_l2_miss,
   stalls_l3_miss,
   branch_misses,
+  branches,
 };
-inline constexpr CounterQuantity last_counter_quantity = CounterQuantity::branch_misses;
+inline constexpr CounterQuantity last_counter_quantity = CounterQuantity::branches;
 inline constexpr std::size_t counter_quantities = static_cast<std::size_t>(last_counter_quantity) + 1;
 
 /// The name in options and reports: "cycles", "flops_avx2_double".
@@ -100,7 +101,8 @@ inline constexpr std::size_t counter_quantities = static_cast<std::size_t>(last_
                                    "stalls_l1d_miss",
                                    "stalls_l2_miss",
                                    "stalls_l3_miss",
-                                   "branch_misses"};
+                                   "branch_misses",
+                                   "branches"};
   static_assert(sizeof names / sizeof *names == counter_quantities);
   return names[static_cast<std::size_t>(quantity)];
 }

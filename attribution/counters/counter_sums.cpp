@@ -18,7 +18,8 @@ constexpr double most_left = 0.25;
 /// The most events that a core of today does in a cycle; infinite for an unknown event.
 double most_per_cycle(profile::CounterQuantity quantity) {
   using profile::CounterQuantity;
-  constexpr double instructions = 10, flops = 64, accesses = 4, lines = 1, memory_lines = 0.25, wrong_branches = 0.1;
+  constexpr double instructions = 10, flops = 64, accesses = 4, lines = 1, memory_lines = 0.25, branches = 4,
+                   wrong_branches = 0.1;
   if (quantity == CounterQuantity::other) {
     return INFINITY;
   }
@@ -36,6 +37,9 @@ double most_per_cycle(profile::CounterQuantity quantity) {
   }
   if (quantity >= CounterQuantity::l1d_fills && quantity <= CounterQuantity::l2_writebacks) {
     return lines;
+  }
+  if (quantity == CounterQuantity::branches) {
+    return branches;
   }
   return quantity == CounterQuantity::branch_misses ? wrong_branches : 1;  // cycles, and parts of them
 }

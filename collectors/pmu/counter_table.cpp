@@ -49,6 +49,7 @@ constexpr CountedEvent of_manual(CountedEvent event) {
 constexpr CountedEvent intel_cycles{Q::cycles, F::base, intel(0x3c, 0), 1, "UNHALTED_CORE_CYCLES", 0};
 constexpr CountedEvent intel_instructions{Q::instructions, F::base, intel(0xc0, 0), 1, "INST_RETIRED:ANY_P", 0};
 constexpr CountedEvent branch_misses{Q::branch_misses, F::accesses, intel(0xc5, 0), 1, "BR_MISP_RETIRED:ALL_BRANCHES"};
+constexpr CountedEvent branches{Q::branches, F::accesses, intel(0xc4, 0), 1, "BR_INST_RETIRED:ALL_BRANCHES"};
 constexpr CountedEvent l1d_fills = lower({Q::l1d_fills, F::traffic, intel(0x51, 0x01), 1, "L1D:REPLACEMENT"});
 constexpr CountedEvent l3_misses{Q::l3_misses, F::traffic, intel(0x2e, 0x41), 1, "LONGEST_LAT_CACHE:MISS"};
 
@@ -94,6 +95,7 @@ constexpr CountedEvent haswell_events[] = {
     {Q::issued, F::slots, intel(0x0e, 0x01), 1 / 4.0, "UOPS_ISSUED:ANY"},
     {Q::recovery, F::slots, intel(0x0d, 0x03, 1), 1, "INT_MISC:RECOVERY_CYCLES"},
     {Q::stalls_load, F::stalls, intel(0xa3, 0x06, 6), 1, "CYCLE_ACTIVITY:STALLS_LDM_PENDING"},
+    branches,
     branch_misses,
 };
 constexpr CountedEvent flops_scalar{Q::flops_scalar, F::flops, intel(0xc7, 0x03), 1,
@@ -130,6 +132,7 @@ constexpr CountedEvent broadwell_events[] = {
     {Q::issued, F::slots, intel(0x0e, 0x01), 1 / 4.0, "UOPS_ISSUED:ANY"},
     {Q::recovery, F::slots, intel(0x0d, 0x03, 1), 1, "INT_MISC:RECOVERY_CYCLES"},
     {Q::stalls_load, F::stalls, intel(0xa3, 0x06, 6), 1, "CYCLE_ACTIVITY:STALLS_LDM_PENDING"},
+    branches,
     branch_misses,
 };
 constexpr CountedEvent loads = lower({Q::loads, F::accesses, intel(0xd0, 0x81), 1, "MEM_INST_RETIRED:ALL_LOADS"});
@@ -168,6 +171,7 @@ constexpr CountedEvent skylake_events[] = {
     stalls_l1d_miss,
     stalls_l2_miss,
     stalls_l3_miss,
+    branches,
     branch_misses,
     flops_avx512_double,
     flops_avx512_single,
@@ -196,6 +200,7 @@ constexpr CountedEvent ice_lake_events[] = {
     stalls_l1d_miss,
     stalls_l2_miss,
     stalls_l3_miss,
+    branches,
     branch_misses,
 };
 // Golden Cove and what came of it: Sapphire and Emerald Rapids, Granite Rapids; without AVX-512 the large cores of
@@ -222,6 +227,7 @@ constexpr CountedEvent golden_cove_events[] = {
     lower({Q::stalls_l1d_miss, F::stalls, intel(0x47, 0x03, 3), 1, "MEMORY_ACTIVITY:STALLS_L1D_MISS"}),
     lower({Q::stalls_l2_miss, F::stalls, intel(0x47, 0x05, 5), 1, "MEMORY_ACTIVITY:STALLS_L2_MISS"}),
     lower({Q::stalls_l3_miss, F::stalls, intel(0x47, 0x09, 9), 1, "MEMORY_ACTIVITY:STALLS_L3_MISS"}),
+    branches,
     branch_misses,
     flops_avx512_double,
     flops_avx512_single,
@@ -237,6 +243,7 @@ constexpr CountedEvent gracemont_events[] = {
     of_manual({Q::frontend_bound, F::slots, intel(0x71, 0x00), 1 / 5.0, "TOPDOWN_FE_BOUND.ALL"}),
     of_manual({Q::bad_speculation, F::slots, intel(0x73, 0x00), 1 / 5.0, "TOPDOWN_BAD_SPECULATION.ALL"}),
     of_manual({Q::backend_bound, F::slots, intel(0x74, 0x00), 1 / 5.0, "TOPDOWN_BE_BOUND.ALL"}),
+    of_manual({Q::branches, F::accesses, intel(0xc4, 0x00), 1, "BR_INST_RETIRED.ALL_BRANCHES"}),
     of_manual({Q::branch_misses, F::accesses, intel(0xc5, 0x00), 1, "BR_MISP_RETIRED.ALL_BRANCHES"}),
 };
 // The events of Meteor Lake.
@@ -251,6 +258,7 @@ constexpr CountedEvent crestmont_events[] = {
     of_manual({Q::frontend_bound, F::slots, intel(0x71, 0x00), 1 / 6.0, "TOPDOWN_FE_BOUND.ALL"}),
     of_manual({Q::bad_speculation, F::slots, intel(0x73, 0x00), 1 / 6.0, "TOPDOWN_BAD_SPECULATION.ALL"}),
     of_manual({Q::backend_bound, F::slots, intel(0x74, 0x00), 1 / 6.0, "TOPDOWN_BE_BOUND.ALL"}),
+    of_manual({Q::branches, F::accesses, intel(0xc4, 0x00), 1, "BR_INST_RETIRED.ALL_BRANCHES"}),
     of_manual({Q::branch_misses, F::accesses, intel(0xc5, 0x00), 1, "BR_MISP_RETIRED.ALL_BRANCHES"}),
 };
 
@@ -263,6 +271,7 @@ constexpr CountedEvent amd_instructions{Q::instructions, F::base, amd(0xc0), 1, 
 constexpr CountedEvent amd_loads{Q::loads, F::accesses, amd(0x29, 0x05), 1, "LS_DISPATCH:LD_DISPATCH:LD_ST_DISPATCH"};
 constexpr CountedEvent amd_stores{Q::stores, F::accesses, amd(0x29, 0x06), 1,
                                   "LS_DISPATCH:STORE_DISPATCH:LD_ST_DISPATCH"};
+constexpr CountedEvent amd_branches{Q::branches, F::accesses, amd(0xc2), 1, "RETIRED_BRANCH_INSTRUCTIONS"};
 constexpr CountedEvent amd_branch_misses{Q::branch_misses, F::accesses, amd(0xc3), 1,
                                          "RETIRED_BRANCH_INSTRUCTIONS_MISPREDICTED"};
 
@@ -274,6 +283,7 @@ constexpr CountedEvent family_15h_events[] = {
     {Q::loads, F::accesses, amd(0x29, 0x05), 1, "LS_DISPATCH:LOADS:LOAD_OP_STORES"},
     {Q::stores, F::accesses, amd(0x29, 0x06), 1, "LS_DISPATCH:STORES:LOAD_OP_STORES"},
     {Q::l1d_fills, F::traffic, amd(0x42, 0x0f), 1, "DATA_CACHE_REFILLS_FROM_L2_OR_NORTHBRIDGE:ALL"},
+    amd_branches,
     {Q::branch_misses, F::accesses, amd(0xc3), 1, "RETIRED_MISPREDICTED_BRANCH_INSTRUCTIONS"},
 };
 constexpr CountedEvent zen1_events[] = {
@@ -285,13 +295,15 @@ constexpr CountedEvent zen1_events[] = {
      2},
     amd_loads,
     amd_stores,
+    amd_branches,
     amd_branch_misses,
 };
 // Lines that a demand, and from Zen 3 on also a prefetch, brings into the first level: from the second, from the other
 // caches, from memory.
 constexpr CountedEvent zen2_events[] = {
-    amd_cycles, amd_instructions, {Q::flops, F::flops, amd(0x03, 0x0f), 1, "RETIRED_SSE_AVX_FLOPS:ANY", 2},
-    amd_loads,  amd_stores,       amd_branch_misses,
+    amd_cycles,        amd_instructions, {Q::flops, F::flops, amd(0x03, 0x0f), 1, "RETIRED_SSE_AVX_FLOPS:ANY", 2},
+    amd_loads,         amd_stores,       amd_branches,
+    amd_branch_misses,
 };
 constexpr CountedEvent zen3_events[] = {
     amd_cycles,
@@ -302,6 +314,7 @@ constexpr CountedEvent zen3_events[] = {
     {Q::l1d_fills, F::traffic, amd(0x44, 0x5f), 1,
      "ANY_DATA_CACHE_FILLS_FROM_SYSTEM:LCL_L2:INT_CACHE:EXT_CACHE_LCL:MEM_IO_LCL:EXT_CACHE_RMT:MEM_IO_RMT"},
     {Q::memory_fills, F::traffic, amd(0x44, 0x48), 1, "ANY_DATA_CACHE_FILLS_FROM_SYSTEM:MEM_IO_LCL:MEM_IO_RMT"},
+    amd_branches,
     amd_branch_misses,
 };
 constexpr CountedEvent zen4_events[] = {
@@ -319,6 +332,7 @@ constexpr CountedEvent zen4_events[] = {
     {Q::frontend_bound, F::slots, amd(0x1a0, 0x01), 1 / 6.0, "DISPATCH_STALLS_1:FE_NO_OPS"},
     {Q::backend_bound, F::slots, amd(0x1a0, 0x1e), 1 / 6.0, "DISPATCH_STALLS_1:BE_STALLS"},
     {Q::issued, F::slots, amd(0xaa, 0x07), 1 / 6.0, "OPS_SOURCE_DISPATCHED_FROM_DECODER:DECODER:OPCACHE:LOOP_BUFFER"},
+    amd_branches,
     amd_branch_misses,
 };
 constexpr CountedEvent zen5_events[] = {
@@ -334,6 +348,7 @@ constexpr CountedEvent zen5_events[] = {
     of_manual({Q::frontend_bound, F::slots, amd(0x1a0, 0x01), 1 / 8.0, "de_no_dispatch_per_slot.no_ops_from_frontend"}),
     of_manual({Q::backend_bound, F::slots, amd(0x1a0, 0x1e), 1 / 8.0, "de_no_dispatch_per_slot.backend_stalls"}),
     of_manual({Q::issued, F::slots, amd(0xaa, 0x07), 1 / 8.0, "de_src_op_disp.all"}),
+    of_manual({Q::branches, F::accesses, amd(0xc2), 1, "ex_ret_brn"}),
     of_manual({Q::branch_misses, F::accesses, amd(0xc3), 1, "ex_ret_brn_misp"}),
 };
 

@@ -22,7 +22,7 @@ std::string counters_in_words(const attribution::CounterRates& rates) {
     add(fmt::format("{:.2f} instructions a cycle", *ipc));
   }
   for (const attribution::CountedRate& rate : rates.rates) {
-    if (rate.quantity < profile::CounterQuantity::retiring ||
+    if (rate.quantity < profile::CounterQuantity::retiring || rate.quantity == profile::CounterQuantity::branches ||
         rate.quantity == profile::CounterQuantity::branch_misses) {
       const double half = (rate.ci95.high - rate.ci95.low) / 2;
       const std::string doubt = rate.per_s > 0 ? fmt::format(" ±{:.0f} %", 100 * half / rate.per_s) : "";

@@ -95,6 +95,7 @@ constexpr InManual in_manuals[] = {
     {"Gracemont", "TOPDOWN_FE_BOUND.ALL", 0x71, 0, 1 / 5.0},
     {"Gracemont", "TOPDOWN_BAD_SPECULATION.ALL", 0x73, 0, 1 / 5.0},
     {"Gracemont", "TOPDOWN_BE_BOUND.ALL", 0x74, 0, 1 / 5.0},
+    {"Gracemont", "BR_INST_RETIRED.ALL_BRANCHES", 0xc4, 0, 1},
     {"Gracemont", "BR_MISP_RETIRED.ALL_BRANCHES", 0xc5, 0, 1},
     {"Crestmont", "CPU_CLK_UNHALTED.CORE_P", 0x3c, 0, 1},
     {"Crestmont", "INST_RETIRED.ANY_P", 0xc0, 0, 1},
@@ -106,6 +107,7 @@ constexpr InManual in_manuals[] = {
     {"Crestmont", "TOPDOWN_FE_BOUND.ALL", 0x71, 0, 1 / 6.0},
     {"Crestmont", "TOPDOWN_BAD_SPECULATION.ALL", 0x73, 0, 1 / 6.0},
     {"Crestmont", "TOPDOWN_BE_BOUND.ALL", 0x74, 0, 1 / 6.0},
+    {"Crestmont", "BR_INST_RETIRED.ALL_BRANCHES", 0xc4, 0, 1},
     {"Crestmont", "BR_MISP_RETIRED.ALL_BRANCHES", 0xc5, 0, 1},
     {"Zen 5", "ls_not_halted_cyc", 0x76, 0, 1},
     {"Zen 5", "ex_ret_instr", 0xc0, 0, 1},
@@ -118,6 +120,7 @@ constexpr InManual in_manuals[] = {
     {"Zen 5", "de_no_dispatch_per_slot.no_ops_from_frontend", 0x1a0, 0x01, 1 / 8.0},
     {"Zen 5", "de_no_dispatch_per_slot.backend_stalls", 0x1a0, 0x1e, 1 / 8.0},
     {"Zen 5", "de_src_op_disp.all", 0xaa, 0x07, 1 / 8.0},
+    {"Zen 5", "ex_ret_brn", 0xc2, 0, 1},
     {"Zen 5", "ex_ret_brn_misp", 0xc3, 0, 1},
 };
 

@@ -2,8 +2,10 @@
 """Hardware counters, from the unit's events to the loops of a report, on an emulated unit that counts what the program
 says that it does."""
 
+import contextlib
 import json
 import os
+import sqlite3
 
 import kernel_case
 from kernel_case import harness
@@ -13,6 +15,18 @@ EACH = 1e9  # cycles a second
 
 
 PERIOD_S = 0.004  # between two samples, with which counters are read
+
+
+def unpacked(counts):
+    """The numbers that reading.counts holds: 7 bits a byte, the lowest first, bit 7 set in all but the last."""
+    numbers, number, bits = [], 0, 0
+    for byte in counts:
+        number |= (byte & 0x7f) << bits
+        bits += 7
+        if byte < 0x80:
+            numbers.append(number)
+            number, bits = 0, 0
+    return numbers
 
 
 class Counters(kernel_case.GuestCase, harness.Case):
@@ -71,11 +85,11 @@ class Counters(kernel_case.GuestCase, harness.Case):
 
     @kernel_case.guest_kind(kernel_case.INTEL)
     def test_counts_of_loops_are_what_they_do(self):
-        runs = {"one_group": "--counters loads,l1d_fills,l3_misses", "all": "--counters on"}
+        runs = {"one_group": "--counters loads,branches,l1d_fills,l3_misses", "all": "--counters on"}
         found = self.record(runs)
         report, truth = found["one_group"]
         self.assertEqual({event["group"] for event in report["counters"]["events"]}, {1})
-        self.check_loops(report, truth, ("loads", "l1d_fills", "l3_misses"))
+        self.check_loops(report, truth, ("loads", "branches", "l1d_fills", "l3_misses"))
         self.assertNotIn("counters_multiplexed", {warning["code"] for warning in report["warnings"]})
 
         report, truth = found["all"]
@@ -99,6 +113,51 @@ class Counters(kernel_case.GuestCase, harness.Case):
         self.assertEqual(sorted(set(groups)), [1, 2])
         self.assertLessEqual(max(groups.count(group) for group in groups), 2)
         self.check_loops(report, truth, ("loads", "l1d_fills", "l3_misses"))
+
+    def totals(self, profile, program):
+        """By name of a counter: what its group's last readings of a program's threads have counted; and in what time, ns."""
+        with contextlib.closing(sqlite3.connect(profile)) as database:
+            names = {}
+            for group, name in database.execute("SELECT group_number, name FROM counter ORDER BY id"):
+                names.setdefault(group, []).append(name)
+            last = database.execute(
+                "SELECT r.group_number, r.counts, r.enabled_ns, r.running_ns, MAX(r.rowid) FROM reading r "
+                "JOIN thread t ON t.id = r.thread WHERE t.name = ? GROUP BY r.thread, r.group_number, r.life", (program,)).fetchall()
+        totals = {}
+        for group, packed, enabled_ns, running_ns, _ in last:
+            self.assertEqual(enabled_ns, running_ns, "its counters were never another's")
+            for name, count in zip(names[group], unpacked(packed)):
+                totals[name] = totals.get(name, 0) + count
+        return totals, sum(running_ns for _, _, _, running_ns, _ in last)
+
+    @kernel_case.guest_kind(kernel_case.INTEL)
+    def test_totals_are_those_of_plain_counting(self):
+        """Both count the same run, as two would never have the same time. A recording counts from its first look at a thread to
+        its last reading of it."""
+        guest = self.guest()
+        guest.add_module(MODULE)
+        counting, player = kernel_case.program("plain_counts"), kernel_case.program("counted_phases")
+        for program in (harness.CROSSTALK, harness.COLLECTOR, counting, player):
+            guest.add_program(program)
+        result = self.run_well(guest, f"""
+            insmod /modules/emulated_pmu.ko || exit 1
+            {harness.CROSSTALK} record -o $RESULTS/run.db --source clock --budget 100 --counters branches -- \
+              {counting} $RESULTS/plain {player} 12 >/dev/null || exit 1""")
+        profile = self.path("run.db")
+        with open(profile, "wb") as file:
+            file.write(result.files["run.db"])
+        plain = json.loads(result.files["plain"])
+        found, counted_ns = self.totals(profile, "counted_phases")
+        left_out_ns = plain["cycles"]["running_ns"] - counted_ns
+        print(found, counted_ns, plain)
+        self.assertEqual(set(found), set(plain))
+        self.assertLess(left_out_ns, 0.05 * plain["cycles"]["running_ns"])
+        for name, most_per_ns in (("cycles", 1), ("instructions", 3), ("branches", 3 * 2 / 16)):
+            count = plain[name]["count"]
+            self.assertEqual(plain[name]["enabled_ns"], plain[name]["running_ns"])
+            self.assertLess(found[name], 1.01 * count, name)
+            self.assertGreater(found[name], 0.99 * count - left_out_ns * most_per_ns, name)
+        self.assertAlmostEqual(found["cycles"] / counted_ns, plain["cycles"]["count"] / plain["cycles"]["running_ns"], delta=0.01)
 
     @kernel_case.guest_kind(kernel_case.INTEL)
     def test_what_can_not_be_had_is_said(self):

@@ -12,11 +12,13 @@
 #include "emulated_pmu.h"
 
 #define CYCLES_PER_NS 1
-/* r15, from the highest bits on: a mark; then in 1024 cycles 10 bits each of: cycles without anything
- * executed that wait for memory, misses of the last level, fills of the first, loads; and 12 of instructions.
+/* r15, from the highest bits on: a mark; 4 bits: how many of 16 instructions are branches; then in 1024 cycles 10
+ * bits each of: cycles without anything executed that wait for memory, misses of the last level, fills of the
+ * first, loads; and 12 of instructions.
  */
 #define TRUTH_MARK 0xc7
 #define TRUTH_BITS 10
+#define BRANCHES_AT 52
 #define UNMARKED_INSTRUCTIONS 512
 
 enum { STALLS = 3, L3_MISSES = 2, L1D_FILLS = 1, LOADS = 0 };
@@ -44,6 +46,8 @@ static u64 per_1024(const struct perf_event *event)
 	if (!marked)
 		return 0;
 	switch (event->attr.config) {
+	case 0x00c4:
+		return instructions * (truth >> BRANCHES_AT & 0xf) / 16;
 	case 0x81d0:
 		return field(truth, LOADS);
 	case 0x0151:
@@ -74,6 +78,23 @@ void emulated_count(struct emulated_event *ours)
 	ours->parts &= 1023;
 }
 
+/*
+ * What happens is looked at when it is counted: all events of a processor are counted together, so
+ * that those of one thread agree.
+ */
+static void count_all(void)
+{
+	struct emulated_counters *counters = this_cpu_ptr(&emulated_counters);
+	int i;
+
+	for (i = 0; i < EMULATED_COUNTERS; ++i) {
+		struct emulated_event *ours = counters->active[i];
+
+		if (ours && ours->kind == EMULATED_COUNT && !(ours->event->hw.state & PERF_HES_STOPPED))
+			emulated_count(ours);
+	}
+}
+
 void emulated_begin_counting(struct emulated_event *ours)
 {
 	ours->counted_until = local_clock();
@@ -90,7 +111,7 @@ bool emulated_emit_reading(struct emulated_event *ours, struct pt_regs *regs)
 	struct perf_event *event = ours->event;
 	struct perf_sample_data data;
 
-	emulated_count(ours);
+	count_all();
 	event->hw.last_period = event->hw.sample_period;
 	perf_sample_data_init(&data, 0, event->hw.last_period);
 	return emulated_kernel.perf_event_overflow(event, &data, regs) != 0;
