@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import common
+import estimators_published
 
 STUDY = os.path.join(common.BUILD, "tests", "simulation", "estimator_study")
 PLOT = "estimators.svg"
@@ -270,9 +271,9 @@ def write_probing(results):
 def main():
     parser = argparse.ArgumentParser(prog="./dev bench estimators", description=__doc__)
     parser.add_argument("--runs", type=int, default=200, help="runs of each scenario (default 200)")
-    parser.add_argument("--only", choices=["timing", "counting", "probing"],
-                        help="the scenarios that a clock samples, those whose samples count, or those whose lines are probed; "
-                             "writes their section alone")
+    parser.add_argument("--only", choices=["timing", "counting", "probing", "published"],
+                        help="the scenarios that a clock samples, those whose samples count, those whose lines are probed, or those "
+                             "of the published study (only where asked for); writes their section alone")
     parser.add_argument("--results", metavar="FILE", help="what estimator_study has printed before, instead of running it")
     parser.add_argument("scenario", nargs="*", help="these scenarios only; writes no document")
     options = parser.parse_args()
@@ -281,10 +282,12 @@ def main():
     if not results:
         sys.exit(f"bench: there is no scenario called {' or '.join(options.scenario)}")
     probing = [result for result in results if result.get("probed")]
+    published = [result for result in results if estimators_published.is_published(result)]
     timing = [result for result in results if not result["counts"] and result not in probing]
-    counting = [result for result in results if result["counts"]]
+    counting = [result for result in results if result["counts"] and result not in published]
     for some, tables_of, write in (timing, tables, write_timing), (counting, counting_tables, write_counting), (
-            probing, probing_tables, write_probing):
+            probing, probing_tables, write_probing), (
+            published, estimators_published.tables, estimators_published.write):
         if some:
             print(tables_of(some))
         if some and not options.scenario:

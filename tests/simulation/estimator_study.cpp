@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // estimator_study [RUNS [SCENARIO...]]: judges all estimators, prints one JSON object a scenario and line. The
 // scenarios called "counting" are all those whose samples count, "timing" all others, "probing" those whose lines are
-// probed.
+// probed, "published" those of the published study, which are judged only if they are named.
 #include <algorithm>
 #include <cstdlib>
 #include <iostream>
@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tests/simulation/published.h"
 #include "tests/simulation/study.h"
 
 namespace {
@@ -45,6 +46,12 @@ bool is_chosen(std::string_view name, std::string_view kind, const std::vector<s
   return names.empty() || named(name) || named(kind);
 }
 
+/// The others are variants of these.
+std::vector<crosstalk::attribution::Estimator> default_and_published() {
+  return {**crosstalk::attribution::find_estimator("post_stratified"),
+          **crosstalk::attribution::find_estimator("board")};
+}
+
 std::string_view kind_of(const Scenario& scenario) {
   return scenario.observer.source != crosstalk::simulation::Source::clock ? "counting" : "timing";
 }
@@ -59,6 +66,11 @@ int main(int count, char** arguments) {
   for (const Scenario& scenario : crosstalk::simulation::scenarios()) {
     if (is_chosen(scenario.name, kind_of(scenario), names)) {
       std::cout << json(scenario, judge(scenario, crosstalk::attribution::estimators(), runs)).dump() << std::endl;
+    }
+  }
+  for (const Scenario& scenario : crosstalk::simulation::published_scenarios()) {
+    if (!names.empty() && is_chosen(scenario.name, "published", names)) {
+      std::cout << json(scenario, judge(scenario, default_and_published(), runs)).dump() << std::endl;
     }
   }
   for (const ProbedProgram& program : crosstalk::simulation::probed_programs()) {

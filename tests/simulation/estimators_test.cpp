@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/simulation/published.h"
 #include "tests/simulation/study.h"
 
 namespace crosstalk::simulation::estimators_test {
@@ -253,6 +254,25 @@ TEST(ThreadsThatComeAndGo, AreCoveredTogether) {
     EXPECT_LT(score.bias, 0.10);
     EXPECT_GE(score.total_coverage, least_coverage);
   }
+}
+
+// Points of the published study (docs/accuracy.md has all of them).
+TEST(Published, IsBeatenByPebsAndByIbs) {
+  constexpr std::uint32_t few = 8;
+  std::size_t judged = 0;
+  for (const Scenario& point : published_scenarios()) {
+    const bool usual = point.threads == 4 && point.parts.size() == 2 && point.parts.front().share >= 0.5;
+    if (!usual || point.observer.registers != 4) {
+      continue;
+    }
+    SCOPED_TRACE(std::string(point.name));
+    const std::vector<Score> scores = judge(point, std::vector{named("post_stratified"), named("board")}, few);
+    EXPECT_TRUE(scores[0].counts);
+    EXPECT_LT(std::abs(scores[0].bias), largest_count_bias + 2 * scores[0].bias_error);
+    EXPECT_LT(std::abs(scores[0].bias), std::abs(scores[1].bias) / 2);
+    ++judged;
+  }
+  EXPECT_EQ(judged, 12U);
 }
 
 TEST(Wrong, NobodyFindsWhatIsNotThere) {
