@@ -164,7 +164,8 @@ TEST_F(HostileFile, ValuesOutOfRange) {
       {"UPDATE sample SET stack = 4294967296", "stack is 4294967296"},
       {"UPDATE sample SET registers = x''", "the length of registers is "},
       {"UPDATE sample SET registers = x'020000'", "the length of registers is "},
-      {"UPDATE sample SET registers = x'000000'", "the length of registers is "},  // the first has nothing to count from
+      {"UPDATE sample SET registers = x'000000'",
+       "the length of registers is "},  // the first has nothing to count from
       {"UPDATE sample SET registers = x'010100'", "the length of registers is "},
       {"UPDATE sample SET registers = x'01010080'", "the length of registers is "},
       {"UPDATE sample SET registers = x'01010080808080808080808080808001'", "the length of registers is "},
