@@ -548,6 +548,9 @@ LoopFigures Figures::figures_of(const LoopRow& loop) {
   known.counted = counted_of(loop);
   find_mix(loop, known);
   fill_threads(loop, figures);
+  if (evidence_.machine != nullptr && !evidence_.machine->processors.empty()) {  // threads may come one after another
+    figures.threads = std::min(figures.threads, static_cast<double>(evidence_.machine->processors.size()));
+  }
   const double counted = known.mix.total() - known.mix.other;
   if (counted > 0) {
     figures.packed = 1 - known.mix.of_width(models::Width::scalar) / counted;

@@ -29,7 +29,7 @@ std::string sampling_difference(const Analysis& before, const Analysis& after) {
   const profile::SessionConfig& is = after.session.config;
   std::string text;
   const auto add = [&](const std::string& name, const std::string& a, const std::string& b) {
-    if (a != b) {
+    if (a != b && !a.empty() && !b.empty()) {  // empty: it does not apply
       text += (text.empty() ? "" : "; ") + name + " " + a + " before, " + b + " after";
     }
   };

@@ -65,7 +65,9 @@ std::string changed_by(const Comparison& c) {
   const double by = c.before_cpu_s > 0 ? c.after_cpu_s / c.before_cpu_s - 1 : 0;
   // Percentages above 100 % are hard to read.
   if (by > 1) {
-    return std::to_string(std::lround(by + 1)) + " times the CPU time";
+    char times[32];
+    std::snprintf(times, sizeof times, by < 9 ? "%.2g times" : "%.0f times", by + 1);
+    return std::string(times) + " the CPU time";
   }
   return percent(std::fabs(by)) + (by < 0 ? " less CPU time" : " more CPU time");
 }
@@ -168,6 +170,10 @@ bool is_loop_told(const LoopChange& loop) {
 }
 
 std::string iteration_text(double s) {
+  constexpr double ms = 0.9995e-3;
+  if (s >= ms) {
+    return seconds_in_words(s);
+  }
   char text[48];
   std::snprintf(text, sizeof text, s < 1e-6 ? "%.3g ns" : "%.3g us", s < 1e-6 ? s * 1e9 : s * 1e6);
   return text;

@@ -187,8 +187,14 @@ std::string to_see_more(const Analysis& analysis) {
   if (analysis.session.config.budget > 0 && analysis.session.config.budget < usual_budget) {
     return "record with a higher --budget, or for longer";
   }
-  return analysis.session.exit_status ? "let the program run for longer, or record it with a shorter --period"
-                                      : "record for longer";
+  if (!analysis.session.exit_status) {
+    return "record for longer";
+  }
+  const bool by_ticks = std::ranges::any_of(analysis.sampling.events, [](const SamplingSummary::Event& event) {
+    return event.name == "posix-cpu-timer";  // no finer than the kernel's tick
+  });
+  return std::string("let the program run for longer, or record it with ") +
+         (by_ticks ? "--event task-clock and " : "") + "a shorter --period";
 }
 
 std::string begun(std::string sentence) {

@@ -46,7 +46,7 @@ struct LoopWork {
   double at_most = 1;         // of them, so many have a processor at a time
   [[nodiscard]] const LoopFigures& figures() const { return *loop->figures; }
   /// Threads that share its work so unevenly that this limits it.
-  [[nodiscard]] bool unbalanced() const { return members > 1 && at_work < 0.8 * members; }
+  [[nodiscard]] bool unbalanced() const { return at_most > 1 && at_work < 0.8 * at_most; }
 };
 
 /// Fails with the reason why the loop has no place in any roofline: a clause with subject and verb.

@@ -140,12 +140,18 @@ void draw_threads(Canvas& canvas, const Analysis& analysis, std::size_t most) {
 
 namespace {
 
-/// " (6.78 ms on average)", if a clock's samples came more rarely than they were asked for. Empty if they did not.
+bool is_of_clock(const SamplingSummary::Event& event) { return event.source == "clock" && event.unit == "ns"; }
+
+/// " (6.78 ms on average)", if the samples of all clocks came more rarely than they were asked for. Empty if they did
+/// not.
 std::string reached_text(const Analysis& analysis, const SamplingSummary::Event& event) {
   constexpr double much = 1.25;
   const double asked_s = static_cast<double>(event.period) * 1e-9;
-  const bool of_clock = event.source == "clock" && event.unit == "ns" && event.samples > 0;
-  const double mean_s = of_clock ? analysis.cpu_s / static_cast<double>(event.samples) : 0;
+  std::uint64_t samples = 0;
+  for (const SamplingSummary::Event& each : analysis.sampling.events) {
+    samples += is_of_clock(each) ? each.samples : 0;
+  }
+  const double mean_s = is_of_clock(event) && samples > 0 ? analysis.cpu_s / static_cast<double>(samples) : 0;
   return mean_s > much * asked_s ? " (" + seconds_text(mean_s) + " on average)" : std::string();
 }
 

@@ -222,11 +222,11 @@ TEST(UndetectedCost, IsSaidInASentence) {
   facts.unseen_s = 0.5;
   facts.reachable_s = 2;
   a.communication.undetected = undetected(facts);
-  EXPECT_EQ(
-      undetected_in_words(a),
-      "Undetected communication costs at most 500 ms (25 % of the CPU time), with 97.5 % confidence: words that "
-      "no watch was set on may go unseen; communication with the kernel, devices, processes that were not recorded "
-      "and threads that had ended is in no figure.");
+  EXPECT_EQ(undetected_in_words(a),
+            "Undetected communication costs at most 500 ms (25 % of the CPU time), with 97.5 % confidence. That "
+            "includes words that no watch was set on; communication with the kernel, devices, processes that were not "
+            "recorded "
+            "and threads that had ended is in no figure.");
   facts.reachable_s = 0;
   a.communication.undetected = undetected(facts);
   EXPECT_EQ(undetected_in_words(a),
@@ -235,7 +235,7 @@ TEST(UndetectedCost, IsSaidInASentence) {
   facts.reachable_s = 2;
   facts.met = false;
   a.communication.undetected = undetected(facts);
-  EXPECT_NE(undetected_in_words(a).find(" at most 1 s (50 % of the CPU time), with 97.5 % confidence: "),
+  EXPECT_NE(undetected_in_words(a).find(" at most 1 s (50 % of the CPU time), with 97.5 % confidence. That "),
             std::string::npos)
       << undetected_in_words(a);
   facts.reachable_s.reset();
