@@ -9,6 +9,9 @@
 
 namespace crosstalk::collectors {
 
+/// So many of a process are named. A program that maps hundreds is one of its own kind, and each takes a record.
+inline constexpr std::size_t most_mapped_parts = 64;
+
 /// True if an executable mapping of this path holds code of a file. Compilers map memory without a file by such names
 /// ("/memfd:doublemapper", "/dev/zero"), and their jitdumps; what was deleted cannot be read. Signal-safe.
 [[nodiscard]] inline bool is_file_of_code(std::string_view path) {

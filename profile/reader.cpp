@@ -288,8 +288,11 @@ Result<void> ProfileReader::State::load_all() {
   Result<void> result = load_meta();
   result = result ? load_dense(processes, 0) : result;
   result = result ? load_dense(threads, 0) : result;
+  if (!result) {
+    return result;  // threads can be numbered only if all are there
+  }
   number_threads();
-  result = result ? load(modules) : result;
+  result = load(modules);
   result = result ? look_for_measurements() : result;
   result = result ? load_watches() : result;
   result = result ? load(blocks) : result;

@@ -319,13 +319,17 @@ void Target::write_modules(std::vector<TargetModule> modules) {
       records.write(record);
     }
   }
+  std::vector<TargetModule> told;
   for (TargetModule& module : modules) {
-    if (!has(modules_, module)) {
-      module.record.time_ns = now_ns;
-      records.write(module.record, module.path.data(), module.path.size());
+    const bool known = has(modules_, module);
+    module.record.time_ns = known ? module.record.time_ns : now_ns;
+    if (known || records.write(module.record, module.path.data(), module.path.size())) {
+      told.push_back(std::move(module));
+    } else {
+      maps_changed_ = true;  // the ring is full: again at the next look
     }
   }
-  modules_ = std::move(modules);
+  modules_ = std::move(told);
 }
 
 watch_policy::SharedLine Target::touch(WatchedThread& thread, std::uint64_t address, std::uint64_t time_ns) {

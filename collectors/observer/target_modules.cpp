@@ -135,6 +135,9 @@ std::vector<TargetModule> parts_of(const std::vector<Mapping>& maps, const std::
     const bool known = std::any_of(modules.begin(), modules.end(), [&](const TargetModule& module) {
       return module.record.begin <= mapping.begin && mapping.begin < module.record.end;
     });
+    if (parts.size() == collectors::most_mapped_parts) {
+      break;
+    }
     if (known || !mapping.executable || mapping.deleted || !collectors::is_file_of_code(mapping.path)) {
       continue;
     }

@@ -181,6 +181,9 @@ TEST_F(HostileFile, ValuesOutOfRange) {
       {"DROP TABLE lookahead", "no such table"},
       {"UPDATE thread SET process = 5", "process is 5"},
       {"UPDATE thread SET id = 1", "in table thread, id is 1"},
+      {"CREATE TABLE t AS SELECT * FROM thread; UPDATE t SET id = 1; INSERT INTO thread SELECT * FROM t;"
+       "UPDATE t SET id = 2; INSERT INTO thread SELECT * FROM t; DELETE FROM thread WHERE id = 0",
+       "without gaps"},
       {"UPDATE thread SET clock = 3", "clock is 3"},
       {"UPDATE process SET modules_of = 9", "modules_of is 9"},
       {"UPDATE process SET observation = 5", "observation is 5"},

@@ -12,7 +12,6 @@
 namespace crosstalk::in_target::modules {
 namespace {
 
-constexpr std::size_t most_parts = 64;
 constexpr std::uint64_t shortest_pause_ns = 50'000'000;
 constexpr std::uint64_t longest_pause_ns = 10'000'000'000;
 
@@ -24,7 +23,7 @@ struct Part {
   bool seen = false;
 };
 
-constinit Part parts[most_parts];
+constinit Part parts[collectors::most_mapped_parts];
 constinit std::atomic<bool> any{false};
 constinit std::uint64_t next_ns = 0, pause_ns = shortest_pause_ns;
 constinit char path[path_limit] = {};
@@ -84,10 +83,11 @@ void visit(const MappedFile& file, void* data) {
   }
 }
 
-void report_gone(std::uint64_t now_ns) {
+/// `whole`: all mappings were visited, so a part that was not seen is gone.
+void report_gone(std::uint64_t now_ns, bool whole) {
   for (Part& part : parts) {
     const std::uint64_t end = part.end.load(std::memory_order_relaxed);
-    const bool gone = end != 0 && !part.seen;
+    const bool gone = whole && end != 0 && !part.seen;
     part.seen = false;
     if (!gone) {
       continue;
@@ -110,8 +110,7 @@ void look_for_parts(bool (*is_in_module)(std::uint64_t address), std::uint64_t n
     return;
   }
   Look look{is_in_module, monotonic_ns(), false};
-  visit_mappings(path, path_limit, visit, &look);
-  report_gone(look.now_ns);
+  report_gone(look.now_ns, visit_mappings(path, path_limit, visit, &look));
   pause_ns = look.found ? shortest_pause_ns : pause_ns < longest_pause_ns ? pause_ns * 2 : pause_ns;
   next_ns = look.now_ns + pause_ns;
 }

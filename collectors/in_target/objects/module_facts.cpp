@@ -128,9 +128,9 @@ std::size_t build_id_of(const dl_phdr_info& module, std::uint8_t* out, std::size
 
 namespace {
 
-/// The first line of which `wanted` is true.
+/// The first line of which `wanted` is true. `whole` becomes true if the list was read to its end.
 template <class Wanted>
-bool find_line(MappedFile& out, char* path, std::size_t limit, Wanted wanted) {
+bool find_line(MappedFile& out, char* path, std::size_t limit, Wanted wanted, bool* whole = nullptr) {
   constexpr int most_reads = 512;  // of about ten lines each
   const long fd = open_to_read("/proc/self/maps");
   if (fd < 0) {
@@ -154,6 +154,9 @@ bool find_line(MappedFile& out, char* path, std::size_t limit, Wanted wanted) {
     }
   }
   system_call(SYS_close, fd);
+  if (whole != nullptr) {
+    *whole = got == 0;
+  }
   if (done) {
     out = line.parsed();
   }
@@ -170,12 +173,15 @@ bool find_mapping_called(std::string_view name, MappedFile& out, char* path, std
   return find_line(out, path, limit, [name](const MapsLine& line) { return line.is_called(name); });
 }
 
-void visit_mappings(char* path, std::size_t limit, void (*visit)(const MappedFile& file, void* data), void* data) {
+bool visit_mappings(char* path, std::size_t limit, void (*visit)(const MappedFile& file, void* data), void* data) {
   MappedFile none;
-  static_cast<void>(find_line(none, path, limit, [=](const MapsLine& line) {
+  bool whole = false;
+  const auto each = [=](const MapsLine& line) {
     visit(line.parsed(), data);
     return false;
-  }));
+  };
+  static_cast<void>(find_line(none, path, limit, each, &whole));
+  return whole;
 }
 
 std::size_t mapped_path(std::uint64_t address, char* out, std::size_t limit) {

@@ -43,7 +43,8 @@ struct MappedFile {
 [[nodiscard]] bool find_mapping_called(std::string_view name, MappedFile& out, char* path, std::size_t limit);
 
 /// Calls `visit` for each mapping, among the first some thousand lines, with its path in the first bytes of `path`.
-void visit_mappings(char* path, std::size_t limit, void (*visit)(const MappedFile& file, void* data), void* data);
+/// False: there may be more, or the list cannot be read.
+bool visit_mappings(char* path, std::size_t limit, void (*visit)(const MappedFile& file, void* data), void* data);
 
 /// Writes the path of the file that is mapped at `address`, as the kernel has it, into `out`; returns its
 /// length, 0 when it is not found. Reads /proc/self/maps by system calls: no allocation, errno untouched.
