@@ -73,7 +73,7 @@ std::string undetected_in_words(const Analysis& analysis) {
   const std::string share =
       analysis.cpu_s > 0 ? " (" + percent(*found.at_most_s / analysis.cpu_s) + " of the CPU time)" : "";
   return "Undetected communication costs at most " + seconds_in_words(*found.at_most_s) + share +
-         (*found.at_most_s < analysis.cpu_s ? ", with 97.5 % confidence" : "") + ". That includes " +
+         (*found.at_most_s < analysis.cpu_s ? ", with 97.5 % confidence" : "") + ". The limit includes " +
          listed(found.cannot_see, true) + "; communication with " + listed(found.cannot_see, false) +
          " is in no figure.";
 }

@@ -21,8 +21,8 @@ error: of `post_stratified`, the default, and of `board`, the published estimato
 {findings}
 - Where nothing is private, the default is low by some 6 %: between an access and the watch that its sample opens, and while
   traps hold a thread up, others go on with the line.
-- With fewer debug registers less is seen, so its errors are mostly those of chance. Of three registers two are used, as a
-  watch takes two. The published estimator gives what was seen for what there was.
+- With fewer debug registers less is seen, so its errors are mostly those of chance. A watch takes two registers, so two
+  of three are used. The published estimator gives what was seen for what there was.
 
 """
 

@@ -156,7 +156,7 @@ bool tells_loads(int fd, const char* page) {
   return told || value > 1;
 }
 
-/// What becomes of a read() whose buffer is in the protected page: "waits" for its release, or fails.
+/// Tells whether a read() into the protected page "waits" for its release, or fails.
 std::string kernels_store(int flags) {
   const int fd = open_uffd(flags);
   char* const page = pages(page_bytes);

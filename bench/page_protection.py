@@ -33,7 +33,7 @@ as `--method page`:
 - A range belongs to one descriptor, so a program that uses userfaultfd itself (a Java machine, an emulator) must be left alone.
 
 The threads that a probe names are those known by their samples to store there. A second source would check that on machines
-where root records and debug registers do not fire. Where they fire, watches do: pairs that probes see are the same
+where root records and debug registers do not fire. Watches do it if they fire: pairs that probes see are the same
 ([accuracy](accuracy.md), "By watchpoints and by probes").
 
 Machine: {machine}.
@@ -51,7 +51,7 @@ def main():
     wanted = parser.parse_args()
     found = json.loads(subprocess.run([PROGRAM, str(wanted.rounds)], check=True, capture_output=True, text=True).stdout)
     if "failed" in found:
-        sys.exit(f"bench: pages can not be protected here: {found['failed']}")
+        sys.exit(f"bench: pages cannot be protected here: {found['failed']}")
     rows = [[name, *quantiles(found[key])] for name, key in
             (("protecting the page", "arm_us"), ("from the store to the message", "message_us"),
              ("from the release to the end of the store", "resume_us"))]

@@ -135,7 +135,7 @@ std::string of_total(const Comparison& c) {
          (idle ? ", of which next to nothing can be saved" : as_interval(judged_change(total, c.unit), c));
 }
 
-/// "; undetected communication may cost up to X before and Y now": said where it keeps a change from being told.
+/// ", and undetected communication may cost up to X before and Y now", where it keeps a change from being told.
 std::string undetected_of(const Comparison& c) {
   const auto& before_s = c.undetected_before.at_most_s;
   const auto& after_s = c.undetected_after.at_most_s;

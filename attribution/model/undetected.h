@@ -31,8 +31,8 @@ struct CannotSee {
 
 struct Undetected {
   EvidenceKind evidence = EvidenceKind::none;
-  std::optional<double>
-      at_most_s;    // upper limit of the cost, with 97.5 % confidence; 0: no two threads lived at a time
+  /// Upper limit of the cost, with 97.5 % confidence; 0: no two threads lived at the same time.
+  std::optional<double> at_most_s;
   std::string why;  // what the limit rests on, or why there is none; empty: nobody has asked yet
   std::vector<CannotSee> cannot_see;
   bool met = true;  // false: no sample shows a thread in user mode while another one with memory in common lived

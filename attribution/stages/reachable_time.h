@@ -56,7 +56,7 @@ class ReachableTime {
   std::uint64_t samples_ = 0;
   double all_ns_ = 0;
   Sum reachable_, out_of_reach_, beyond_;  // beyond: the rest of all time
-  // Of time beyond reach: in user mode, with threads of other processes alone.
+  // The part of `beyond_` in user mode, while all other living threads were in other processes.
   double strange_ns_ = 0;
   std::uint64_t elsewhere_ = 0;  // its samples whose address is known
 };

@@ -240,7 +240,7 @@ void ProbedLines::add(const profile::SampleRow& sample) {
   }
 }
 
-/// Of an array whose elements several threads store to, an element without samples may be anybody's.
+/// Returns none if several threads store to such bytes on the page: an element without samples may be anybody's.
 std::vector<const ProbedLines::Use*> ProbedLines::who_stores_nearby(const profile::WatchRow& watch,
                                                                     LineBytes changed) const {
   constexpr double least = 6;  // samples: of two equally busy threads, the chance that one has all of so many is 3 %

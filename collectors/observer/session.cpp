@@ -329,8 +329,7 @@ void Session::keep_pace(std::uint64_t now_ns) {
 
 /// Tells the thread's CPU time so far, and returns it: the kernel has no more to say of a thread that has exited.
 std::uint64_t Session::note_cpu_time(WatchedThread& thread) {
-  const std::uint64_t life_ns = cpu_time_of(thread.process->pid(), thread.tid);
-  const std::uint64_t cpu_ns = life_ns - std::min(thread.life_before_ns, life_ns);
+  const std::uint64_t cpu_ns = thread.recorded_ns(cpu_time_of(thread.process->pid(), thread.tid));
   std::atomic<std::uint64_t>& told = thread.records->slot().cpu_ns;
   told.store(std::max(cpu_ns, told.load(std::memory_order_relaxed)), std::memory_order_relaxed);
   return cpu_ns;
@@ -434,7 +433,7 @@ void Session::review_thread(WatchedThread& thread, double passed_ns) {
   const profile::SessionConfig& config = targets_.arena().config;
   const std::uint64_t all = facts->switches - std::min(thread.switches_before, facts->switches);
   const auto switches = static_cast<double>(all - std::min(thread.switches_charged, all));
-  const std::uint64_t cpu_ns = facts->cpu_ns - std::min(thread.life_before_ns, facts->cpu_ns);
+  const std::uint64_t cpu_ns = thread.recorded_ns(facts->cpu_ns);
   const auto ran_ns = static_cast<double>(cpu_ns - std::min(thread.ran_ns, cpu_ns));
   thread.switches_charged = all;
   thread.traced = facts->tracer != 0;

@@ -216,7 +216,7 @@ Result<std::unique_ptr<WatchedThread>> Target::make_thread(pid_t tid) {
   thread->begin_ns = monotonic_ns();
   thread->switches_before = facts->switches;
   thread->life_before_ns = older_.contains(tid) ? facts->cpu_ns : 0;
-  thread->cpu_ns = thread->cpu_before_ns = facts->cpu_ns - thread->life_before_ns;
+  thread->cpu_ns = thread->cpu_before_ns = thread->recorded_ns(facts->cpu_ns);
   const auto stack =
       std::find_if(maps_.begin(), maps_.end(), [](const Mapping& mapping) { return mapping.path == "[stack]"; });
   if (tid == pid() && stack != maps_.end()) {
@@ -386,9 +386,9 @@ void Target::part(const WatchedThread& gone, std::optional<std::uint64_t> exit_n
   record.time_ns = end_ns;
   // A thread that rests has used time that its clock did not count.
   const std::uint64_t life_ns = exit_ns ? 0 : cpu_time_of(pid(), thread.tid);
-  record.cpu_ns = std::max({thread.cpu_before_ns + read_clock(thread.clock),
-                            thread.records->slot().cpu_ns.load(std::memory_order_relaxed),
-                            life_ns - std::min(life_ns, thread.life_before_ns)});
+  record.cpu_ns =
+      std::max({thread.cpu_before_ns + read_clock(thread.clock),
+                thread.records->slot().cpu_ns.load(std::memory_order_relaxed), thread.recorded_ns(life_ns)});
   record.voluntary_switches = thread.records->slot().switches.load(std::memory_order_relaxed);
   thread.records->slot().cpu_ns.store(record.cpu_ns, std::memory_order_relaxed);
   thread.records->write(record);

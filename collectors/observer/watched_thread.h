@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -54,6 +55,10 @@ struct WatchedThread {
   std::uint64_t switches_before = 0;            // context switches when it was met
   std::uint64_t switches_charged = 0;           // since then, at the last review
 
+  /// The recorded part of the CPU time of its life.
+  [[nodiscard]] std::uint64_t recorded_ns(std::uint64_t life_ns) const {
+    return life_ns - std::min(life_before_ns, life_ns);
+  }
   [[nodiscard]] bool rests() const { return !events.has_value(); }
   [[nodiscard]] std::uint32_t number() const { return records->number(); }
   [[nodiscard]] bool on_stack(std::uint64_t address) const { return address >= stack_low && address < stack_high; }

@@ -223,7 +223,7 @@ TEST(UndetectedCost, IsSaidInASentence) {
   facts.reachable_s = 2;
   a.communication.undetected = undetected(facts);
   EXPECT_EQ(undetected_in_words(a),
-            "Undetected communication costs at most 500 ms (25 % of the CPU time), with 97.5 % confidence. That "
+            "Undetected communication costs at most 500 ms (25 % of the CPU time), with 97.5 % confidence. The limit "
             "includes words that no watch was set on; communication with the kernel, devices, processes that were not "
             "recorded "
             "and threads that had ended is in no figure.");
@@ -235,8 +235,9 @@ TEST(UndetectedCost, IsSaidInASentence) {
   facts.reachable_s = 2;
   facts.met = false;
   a.communication.undetected = undetected(facts);
-  EXPECT_NE(undetected_in_words(a).find(" at most 1 s (50 % of the CPU time), with 97.5 % confidence. That "),
-            std::string::npos)
+  EXPECT_NE(
+      undetected_in_words(a).find(" at most 1 s (50 % of the CPU time), with 97.5 % confidence. The limit includes "),
+      std::string::npos)
       << undetected_in_words(a);
   facts.reachable_s.reset();
   a.communication.undetected = undetected(facts);

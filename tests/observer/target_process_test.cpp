@@ -11,6 +11,8 @@
 #include <atomic>
 #include <thread>
 
+#include "collectors/code_mapping.h"
+
 namespace crosstalk::observer::target_process_test {
 namespace {
 
@@ -154,6 +156,11 @@ TEST(TargetProcess, CodeOfAFileOutsideOfModulesIsAPartOfIt) {
   EXPECT_EQ(parts[0].record.file_offset, 0x4000U);
   EXPECT_EQ(parts[0].record.is_part, 1);
   EXPECT_EQ(parts[0].path, "/bin/node");
+  std::vector<Mapping> many;
+  for (std::uint64_t page = 0; page < 1000; ++page) {
+    many.push_back(mapping(0x10000 + 0x2000 * page, "/bin/node", true));
+  }
+  EXPECT_EQ(parts_of(many, {program}).size(), collectors::most_mapped_parts) << "they may not fill the ring";
 }
 
 TEST(TargetProcess, ArgumentsAreToldFromTheZerosBehindATitle) {
