@@ -75,7 +75,7 @@ def time_apart(profile):
             apart += handlers - sampling - count * delivery.get(clock, 0)
             samples += count
         made, gap = database.execute("SELECT COUNT(*), IFNULL(AVG(gap_ns), 0) FROM line_probe").fetchone()
-    given_up = sum(meta["probes." + why] for why in ("unreadable", "in_handlers", "beside_another"))
+    given_up = sum(meta["probes." + why] for why in ("unreadable", "in_handlers", "beside_another", "went_on"))
     return apart / 1000, samples, made, given_up, gap / 1000
 
 

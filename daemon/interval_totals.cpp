@@ -97,7 +97,8 @@ profile::Session IntervalTotals::of(const profile::Session& session) {
   const profile::SkippedProbes& before = session_base_.skipped_probes;
   told.skipped_probes = {less(session.skipped_probes.unreadable, before.unreadable),
                          less(session.skipped_probes.in_handlers, before.in_handlers),
-                         less(session.skipped_probes.beside_another, before.beside_another)};
+                         less(session.skipped_probes.beside_another, before.beside_another),
+                         less(session.skipped_probes.went_on, before.went_on)};
   told.waits = {};
   for (const auto& [thread, told_thread] : threads_) {
     if (told_thread.ran_ns != 0) {

@@ -307,9 +307,9 @@ void Recorder::update_session(std::uint64_t now_ns) {
   session_.end_ns = now_ns;
   session_.recorder_cpu_ns = own_cpu_ns() - cpu_before_ns_;
   const profile::ProbeCounts& probes = arena_.header().probe_counts;
-  session_.skipped_probes = {probes.unreadable.load(std::memory_order_relaxed),
-                             probes.in_handlers.load(std::memory_order_relaxed),
-                             probes.beside_another.load(std::memory_order_relaxed)};
+  session_.skipped_probes = {
+      probes.unreadable.load(std::memory_order_relaxed), probes.in_handlers.load(std::memory_order_relaxed),
+      probes.beside_another.load(std::memory_order_relaxed), probes.went_on.load(std::memory_order_relaxed)};
   session_.waits = drainer_.waits();
   session_.memory_bytes = std::max(session_.memory_bytes, arena_.bytes_in_use() + own_memory_bytes());
 }

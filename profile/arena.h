@@ -35,7 +35,7 @@
 namespace crosstalk::profile {
 
 inline constexpr std::uint64_t arena_magic = 0x6b6c617473736f72;  // "rosstalk"
-inline constexpr std::uint32_t arena_version = 23;
+inline constexpr std::uint32_t arena_version = 24;
 inline constexpr const char* arena_variable = "CROSSTALK_ARENA";
 inline constexpr std::size_t cross_process_bytes = std::size_t{160} << 10U;  // a multiple of pages
 
@@ -175,6 +175,7 @@ struct ProbeCounts {
   std::atomic<std::uint64_t> unreadable;      // the line's page was not there, or no longer
   std::atomic<std::uint64_t> in_handlers;     // others stood in handlers of ours, too
   std::atomic<std::uint64_t> beside_another;  // another thread probed at the same time
+  std::atomic<std::uint64_t> went_on;         // from outside: the thread slept, or ran on another processor
 };
 
 struct ArenaHeader {

@@ -36,7 +36,7 @@ struct ProcessorWaits {
 
 /// Probes of lines without a result (ProbeCounts in arena.h).
 struct SkippedProbes {
-  std::uint64_t unreadable = 0, in_handlers = 0, beside_another = 0;
+  std::uint64_t unreadable = 0, in_handlers = 0, beside_another = 0, went_on = 0;
 };
 
 struct Session {

@@ -40,6 +40,7 @@ void visit_session(S& session, Visitor&& visit) {
   visit("probes.unreadable", session.skipped_probes.unreadable);
   visit("probes.in_handlers", session.skipped_probes.in_handlers);
   visit("probes.beside_another", session.skipped_probes.beside_another);
+  visit("probes.went_on", session.skipped_probes.went_on);
   visit("memory_bytes", session.memory_bytes);
   visit("recorder_cpu_ns", session.recorder_cpu_ns);
   visit("version", session.version);

@@ -18,6 +18,7 @@ Sampling::Sampling(Targets& targets, in_target::AccessFinder& finder, watch_poli
       finder_(finder),
       budget_(budget),
       watches_(watches),
+      prober_(targets.arena(), budget),
       stacks_(targets.arena().config.stacks_per_s) {}
 
 /// A clock's first sample came by chance (watch_policy/thread_clock.h), and stands for a period.
@@ -55,8 +56,8 @@ void Sampling::locate(const PerfSample& sample, const WatchedThread& thread, col
   }
 }
 
-/// Opens a watch if the policy, the unit and the budget allow it. The access is over when the line is watched: the
-/// watch waits for its thread's next one.
+/// Opens a watch or probes the line, if the policy, the unit and the budget allow it. The access is over when the line
+/// is watched: the watch waits for its thread's next one.
 void Sampling::watch(WatchedThread& thread, const collectors::Observation& seen, profile::Sample& record) {
   const auto now_ms = static_cast<std::uint32_t>(seen.time_ns / 1'000'000);
   const auto offset = static_cast<std::uint32_t>(seen.address & ~line_mask);
@@ -72,12 +73,19 @@ void Sampling::watch(WatchedThread& thread, const collectors::Observation& seen,
       key, {static_cast<std::uint16_t>(seen.thread), static_cast<std::uint8_t>(offset), seen.width, seen.kind, now_ms});
   const bool suspected = watch_policy::is_suspected(known, now_ms);
   record.flags |= suspected ? unsigned{profile::sample_suspected} : 0U;
-  if (!watches_.usable() || (thread.process->threads().size() < 2 && !shared.others) ||
+  const bool probing = targets_.arena().config.method == profile::Method::probe;
+  if (!(watches_.usable() || probing) || (thread.process->threads().size() < 2 && !shared.others) ||
       !is_watchable(mapping_at(thread.process->maps(), seen.address)) ||
-      !watch_policy::begins_watch(targets_.arena().config.partner, seen.kind, suspected)) {
+      (probing ? seen.on_own_stack
+               : !watch_policy::begins_watch(targets_.arena().config.partner, seen.kind, suspected))) {
     return;
   }
   record.flags |= profile::sample_eligible;
+  if (probing) {
+    record.watch = prober_.probe(thread, seen, suspected);
+    record.flags |= record.watch != 0 ? unsigned{profile::sample_armed} : 0U;
+    return;
+  }
   if (!watch_policy::is_drawn(access, known, suspected, thread.samples + thread.number(), thread.random) ||
       !watches_.has_room(suspected) || !budget_.affords(watches_.mean_cost_ns(), !suspected)) {
     return;

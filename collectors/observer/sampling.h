@@ -8,6 +8,7 @@
 
 #include "collectors/access/finder.h"
 #include "collectors/observation.h"
+#include "collectors/observer/line_prober.h"
 #include "collectors/observer/perf_types.h"
 #include "collectors/observer/targets.h"
 #include "collectors/observer/watches.h"
@@ -17,6 +18,7 @@ namespace crosstalk::observer {
 /// Not thread-safe.
 class Sampling {
  public:
+  /// All must outlive it.
   Sampling(Targets& targets, in_target::AccessFinder& finder, watch_policy::Budget& budget, Watches& watches);
 
   /// Takes a sample of the thread's clock.
@@ -27,6 +29,8 @@ class Sampling {
                 std::uint64_t weight);
   /// Returns the number of samples taken so far, of clocks and of memory events.
   [[nodiscard]] std::uint64_t samples() const { return samples_; }
+  /// Returns the observer's own CPU time that went into probing lines.
+  [[nodiscard]] std::uint64_t probing_ns() const { return prober_.own_ns(); }
 
  private:
   static collectors::Observation observe(WatchedThread& thread, const PerfSample& sample);
@@ -40,6 +44,7 @@ class Sampling {
   in_target::AccessFinder& finder_;
   watch_policy::Budget& budget_;
   Watches& watches_;
+  LineProber prober_;
   StackAllowance stacks_;
   std::uint64_t samples_ = 0;
 };

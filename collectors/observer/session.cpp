@@ -278,7 +278,8 @@ std::uint64_t Session::spend_own() {
 
 std::uint64_t Session::pass() {
   const std::uint64_t ticks = spell_.ticks;
-  const std::uint64_t watching_ns = watches_.own_ns();
+  const auto looking_ns = [this] { return watches_.own_ns() + sampling_.probing_ns(); };
+  const std::uint64_t looking_before_ns = looking_ns();
   const std::uint64_t before_ns = monotonic_ns() - settling_ns;
   collect();
   const auto later = std::find_if(arrivals_.begin(), arrivals_.end(),
@@ -291,7 +292,7 @@ std::uint64_t Session::pass() {
   watches_.settle(before_ns);
   const std::uint64_t own_ns = spend_own();
   if (spell_.ticks != ticks) {
-    spell_.cost_ns += static_cast<double>(own_ns - std::min(own_ns, watches_.own_ns() - watching_ns));
+    spell_.cost_ns += static_cast<double>(own_ns - std::min(own_ns, looking_ns() - looking_before_ns));
   }
   take_turns(monotonic_ns());
   targets_.retire();

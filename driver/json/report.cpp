@@ -201,7 +201,8 @@ Json probes_skipped(const profile::Session& session) {
   const profile::SkippedProbes& skipped = session.skipped_probes;
   return {{"unreadable", skipped.unreadable},
           {"in_handlers", skipped.in_handlers},
-          {"beside_another", skipped.beside_another}};
+          {"beside_another", skipped.beside_another},
+          {"went_on", skipped.went_on}};
 }
 
 Json sampling(const attribution::SamplingSummary& summary, const std::string& shares_of,

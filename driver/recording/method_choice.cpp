@@ -7,10 +7,7 @@ namespace {
 using profile::Method;
 
 /// Returns why lines cannot be probed; empty if they can.
-std::string obstacle_to_probes(const collectors::Probe& probe, bool from_outside) {
-  if (from_outside) {
-    return "lines are probed by a collector inside of the program, and this one is watched from outside";
-  }
+std::string obstacle_to_probes(const collectors::Probe& probe) {
   const auto* const facility = facility_of(probe, "line probes");
   return facility == nullptr || facility->available ? "" : facility->found;
 }
@@ -32,7 +29,7 @@ tl::unexpected<Error> refusal(const std::string& option, const std::string& obst
 
 Result<MethodChoice> choose_method(MethodWish wish, const collectors::Probe& probe, bool from_outside,
                                    std::uint32_t registers) {
-  const std::string no_probes = obstacle_to_probes(probe, from_outside);
+  const std::string no_probes = obstacle_to_probes(probe);
   switch (wish) {
     case MethodWish::watch:
       if (!can_watch(probe, from_outside)) {
@@ -41,7 +38,7 @@ Result<MethodChoice> choose_method(MethodWish wish, const collectors::Probe& pro
       return MethodChoice{Method::watch, "--method watch asked for it", true};
     case MethodWish::probe:
       if (!no_probes.empty()) {
-        return refusal("--method probe", no_probes, from_outside ? "take --method auto" : "");
+        return refusal("--method probe", no_probes, "");
       }
       return MethodChoice{Method::probe, "--method probe asked for it", true};
     case MethodWish::automatic:

@@ -171,7 +171,7 @@ void draw_sampling(Canvas& canvas, const Analysis& analysis) {
     break;
   }
   const profile::SkippedProbes& given_up = analysis.session.skipped_probes;
-  const std::uint64_t skipped = given_up.unreadable + given_up.in_handlers + given_up.beside_another;
+  const std::uint64_t skipped = given_up.unreadable + given_up.in_handlers + given_up.beside_another + given_up.went_on;
   text += profile::are_lines_probed(analysis.session) ? ", " + counted(sampling.armed, "line", "lines") + " probed"
                                                       : ", " + counted(sampling.armed, "line", "lines") + " watched, " +
                                                             counted(sampling.traps, "access", "accesses") + " trapped";

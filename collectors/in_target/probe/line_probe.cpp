@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collectors/in_target/probe/line_probe.h"
 
-#include <array>
 #include <atomic>
 
 #include "collectors/in_target/core/runtime.h"
@@ -11,6 +10,9 @@
 
 namespace crosstalk::in_target {
 namespace {
+
+using watch_policy::LineWords;
+using watch_policy::TwoLooks;
 
 constexpr std::uint64_t same_tick_ns = 20'000;  // for handlers of the same tick, which take less
 
@@ -30,8 +32,6 @@ bool others_have_gone(std::uint64_t until_ns) {
   return true;
 }
 
-static_assert(sizeof(LineWords) == profile::cache_line);
-
 /// The middle of the time that it took to read the line; 0: it could not be read. Entering and leaving the kernel takes
 /// longer than the shortest gaps.
 std::uint64_t look(std::uint64_t line, LineWords& out) {
@@ -43,18 +43,6 @@ std::uint64_t look(std::uint64_t line, LineWords& out) {
 std::nullopt_t nothing(std::atomic<std::uint64_t>& reason) {
   reason.fetch_add(1, std::memory_order_relaxed);
   return std::nullopt;
-}
-
-std::uint64_t different_bytes(const LineWords& a, const LineWords& b) {
-  std::uint64_t changed = 0;
-  for (std::size_t word = 0; word < a.size(); ++word) {
-    const std::uint64_t difference = a[word] ^ b[word];
-    for (unsigned byte = 0; byte < sizeof difference; ++byte) {
-      const bool differs = (difference >> (8 * byte) & 0xffU) != 0;
-      changed |= std::uint64_t{differs ? 1U : 0U} << (word * sizeof difference + byte);
-    }
-  }
-  return changed;
 }
 
 }  // namespace
@@ -90,7 +78,8 @@ std::optional<TwoLooks> look_twice(std::uint64_t line, std::uint32_t gap_ns, pro
   if (others_stay()) {
     return nothing(skipped.in_handlers);
   }
-  return TwoLooks{before, different_bytes(before, after), static_cast<std::uint32_t>(second_ns - first_ns)};
+  return TwoLooks{before, watch_policy::different_bytes(before, after),
+                  static_cast<std::uint32_t>(second_ns - first_ns)};
 }
 
 }  // namespace crosstalk::in_target

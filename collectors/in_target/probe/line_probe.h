@@ -7,10 +7,10 @@
 // disk. Nothing is ever written.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 
+#include "collectors/watch_policy/two_looks.h"
 #include "profile/arena.h"
 
 namespace crosstalk::in_target {
@@ -26,18 +26,10 @@ class HandlerStay {
 /// After fork: the other threads are not here.
 void forget_handler_stays();
 
-using LineWords = std::array<std::uint64_t, 8>;
-
-struct TwoLooks {
-  LineWords first{};          // the line at the first look
-  std::uint64_t changed = 0;  // bit n: byte n of the line differs
-  std::uint32_t gap_ns = 0;   // from the first look to the second
-};
-
 /// Looks at the line at `line` twice, about `gap_ns` apart, from within a HandlerStay. Returns nothing, and counts it,
 /// if the line cannot be read, another thread probes at the same time, or others were in handlers, too and could not
 /// store. Signal-safe, never waits for longer than some 20 us more than the gap.
-[[nodiscard]] std::optional<TwoLooks> look_twice(std::uint64_t line, std::uint32_t gap_ns,
-                                                 profile::ProbeCounts& skipped);
+[[nodiscard]] std::optional<watch_policy::TwoLooks> look_twice(std::uint64_t line, std::uint32_t gap_ns,
+                                                               profile::ProbeCounts& skipped);
 
 }  // namespace crosstalk::in_target

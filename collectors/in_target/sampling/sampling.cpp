@@ -186,14 +186,9 @@ bool can_be_probed(const SamplePassage& at, const WatchRequest& request) {
          (registry().live() >= 2 || request.shared.others);
 }
 
-void write_probe(SamplePassage& at, const WatchRequest& request, const TwoLooks& looks) {
-  profile::LineProbe record;
-  record.header.type = profile::RecordType::line_probe;
-  record.time_ns = at.seen.time_ns;
-  record.line = at.seen.address & line_mask;
-  record.changed = looks.changed;
+void write_probe(SamplePassage& at, const WatchRequest& request, const watch_policy::TwoLooks& looks) {
+  profile::LineProbe record = watch_policy::record_of(looks, at.seen.time_ns, at.seen.address);
   record.watch = new_watch_id();
-  record.gap_ns = looks.gap_ns;
   record.threads = registry().live();
   record.suspected = request.suspected ? 1 : 0;
   const std::uint64_t offset = at.seen.address - record.line;
