@@ -40,7 +40,11 @@ void add_eligible(Stratum& into, std::uint64_t samples, double weight, double we
 
 Strata::Strata(std::span<const profile::WatchRow> watches, std::span<const profile::ThreadRow> threads,
                StrataPolicy policy)
-    : policy_(policy), threads_(threads.size()), watched_(watches.size()) {
+    : policy_(policy),
+      by_access_(
+          std::any_of(watches.begin(), watches.end(), [](const auto& watch) { return watch.probe.has_value(); })),
+      threads_(threads.size()),
+      watched_(watches.size()) {
   process_of_thread_.reserve(threads.size());
   for (const profile::ThreadRow& thread : threads) {
     process_of_thread_.push_back(thread.process.value);
@@ -61,8 +65,9 @@ Strata::Strata(std::span<const profile::WatchRow> watches, std::span<const profi
   }
 }
 
-Strata::Kind Strata::kind_of_sample(ThreadId thread, std::uint8_t flags, profile::WeightUnit unit, AccessKind access) {
-  return {thread.value, flags, unit, is_count(unit) && access == AccessKind::store};
+Strata::Kind Strata::kind_of_sample(ThreadId thread, std::uint8_t flags, profile::WeightUnit unit,
+                                    AccessKind access) const {
+  return {thread.value, flags, unit, (is_count(unit) || by_access_) && access == AccessKind::store};
 }
 
 bool Strata::takes(AccessKind kind) const {

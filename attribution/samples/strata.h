@@ -14,7 +14,9 @@
 //
 // If samples count, the value of a store differs from that of a load before it (cost_attribution.h), and the thread's
 // behaviour decides which of them finds a free watchpoint: a thread that takes a line from others ends their watch, and
-// goes on to read it.
+// goes on to read it. If lines are probed, samples of loads are probed less often than those of stores: a load that
+// waits is interrupted when it has retired, so its handler begins later, and finds another one at work more often. Both
+// therefore have strata of their own.
 //
 // Suspicion is judged in hindsight: a line that was ever suspected counts as suspected from the first sample on. The
 // collector learns while it watches, and its first watches, when it can afford most, fall on lines that it does not
@@ -114,10 +116,10 @@ class Strata {
     std::uint32_t thread = 0;
     std::uint8_t flags = 0;
     profile::WeightUnit unit = profile::WeightUnit::ns;
-    bool stores = false;  // of sources that count: samples are plain stores; else they are what loads
+    bool stores = false;  // if kinds go by accesses: samples are plain stores; else they are what loads
   };
-  [[nodiscard]] static Kind kind_of_sample(ThreadId thread, std::uint8_t flags, profile::WeightUnit unit,
-                                           AccessKind access);
+  [[nodiscard]] Kind kind_of_sample(ThreadId thread, std::uint8_t flags, profile::WeightUnit unit,
+                                    AccessKind access) const;
   struct Cell {  // a kind's samples in one unit of data
     std::uint32_t kind = 0;
     Unit unit = rest;
@@ -159,6 +161,7 @@ class Strata {
   std::uint32_t new_stratum();
 
   StrataPolicy policy_;
+  bool by_access_;  // clock samples, too, have strata by access: lines were probed
   std::vector<SampledTime> threads_;
   std::vector<std::uint32_t> process_of_thread_;
   struct UnitHash {
