@@ -13,8 +13,9 @@ import common
 
 EXPLANATION = """## By watchpoints and by probes
 
-Written by `./dev bench accuracy --methods`. Each workload of two threads that runs for a time is recorded {runs} times by watchpoints (`record --method
-watch`) and as often by probes of lines (`--method probe`), in turns, both at defaults. Columns are those of the table at the top:
+Written by `./dev bench accuracy --methods`. Each workload of two threads that runs for a time is recorded {runs} times by watchpoints
+(`record --method watch`), as often by probes of lines (`--method probe`) and by probes from outside (`--observer`), in turns, all at
+defaults. Columns are those of the table at the top:
 *distance* of the costs found to those timed or (in *italics*) communications forced, *true sharing* found, of the known share,
 *cost* found, of the threads' CPU time, *detections* a second of it. *looks* are the lines watched or probed in a second of it,
 *seen* the share of them that saw another thread's access (a watch) or bytes that differ between its two reads (a probe), on any
@@ -25,6 +26,9 @@ no more. A thread that spins while its partner waits for a processor spends its 
 
 Machine: {machine}; load average {load} in the meantime, these programs included.{lacking}
 """
+
+
+WAYS = {"watch": ("--method", "watch"), "probe": ("--method", "probe"), "probe, outside": ("--method", "probe", "--observer")}
 
 
 def why_no_watchpoints():
@@ -54,7 +58,7 @@ def looks(profile):
 
 
 def measure(name, arguments, profile, way):
-    report, truth = accuracy.observe(name, arguments, profile, ("--method", way))
+    report, truth = accuracy.observe(name, arguments, profile, WAYS[way])
     result = accuracy.compare(report, truth)
     made, met = looks(profile)
     result["looks"] = made / accuracy.harness.cpu_seconds(report)
@@ -86,7 +90,7 @@ def rows(title, results):
 
 def measure_table(runs, only, writes):
     lacking = why_no_watchpoints()
-    ways = ("probe",) if lacking else ("watch", "probe")
+    ways = [way for way in WAYS if not (lacking and way == "watch")]
     table, loads = [], []
     with common.Folder() as folder:
         for name, arguments in accuracy.CASES:
