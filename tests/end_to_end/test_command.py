@@ -99,6 +99,12 @@ class Words(harness.Case):
 
     COMMAND = ["sh", "-c", "echo out; echo err >&2"]
 
+    def test_the_start_counts_as_overhead(self):
+        result = self.record(["true"])
+        report = self.report(result.profile)
+        self.assertEqual(report["sampling"]["traps"], 0)
+        self.assertGreater(report["sampling"]["overhead"]["handlers_s"], 50e-6 * (1 + report["sampling"]["samples"]))
+
     def test_quiet(self):
         result = run([CROSSTALK, "record", "-q", "-o", self.path("q.db"), "--", *self.COMMAND])
         self.assertEqual((result.stdout, result.stderr), ("out\n", "err\n"))

@@ -202,6 +202,14 @@ bool begin_process(bool after_fork) {
   return true;
 }
 
+/// Adds the CPU time of our start to the cost of observing. The budget does not pay for it, since it does not go on: a
+/// brief program would not be watched at all.
+void count_start(std::uint64_t begin_ns) {
+  if (const ThreadState* self = current_thread(); self != nullptr) {
+    self->slot->handlers_ns.fetch_add(thread_cpu_ns() - begin_ns, std::memory_order_relaxed);
+  }
+}
+
 // ---- fork
 
 // A thread's state during another thread's fork stays in the child for ever: a raised limit, the loader's lock.
@@ -242,6 +250,7 @@ void in_forked_child() {
   if (!r.observing.exchange(false)) {
     return;
   }
+  const std::uint64_t begin_ns = thread_cpu_ns();
   switch_off_before_closing(false);
   // The descriptors are copies of the parent's: moving them would move the parent's watchpoints.
   for (std::uint32_t i = 0; i < registry().extent(); ++i) {
@@ -269,7 +278,9 @@ void in_forked_child() {
   }
   blocks_after_fork();
   shared_memory_after_fork();
-  begin_process(true);
+  if (begin_process(true)) {
+    count_start(begin_ns);
+  }
 }
 
 }  // namespace
@@ -344,6 +355,7 @@ __attribute__((constructor(101))) void on_load() {
   const int saved_errno = errno;
   Runtime& r = runtime();
   const char* name = ::getenv(profile::arena_variable);
+  const std::uint64_t begin_ns = name != nullptr ? thread_cpu_ns() : 0;
   prepare_real_functions();
   find_off_limits();
   if (name == nullptr || !map_arena(name)) {
@@ -381,6 +393,7 @@ __attribute__((constructor(101))) void on_load() {
     track_blocks(true, r.config.heap_threshold);
     adopt_thread_mask();
     on_module_change();
+    count_start(begin_ns);
   } else {
     track_blocks(false, 0);
   }
