@@ -64,7 +64,19 @@ UniqueFd open_as_seen_by(pid_t pid, const std::string& path) {
                                : -1);
 }
 
-/// Returns the id that a process has for itself: another one in a pid namespace of its own.
+/// True if our path leads to that file, too: a process may have other mounts.
+bool leads_to(const std::string& path, const UniqueFd& file) {
+  const auto status = status_of(file);
+  struct stat at_path {};
+  return status && ::stat(path.c_str(), &at_path) == 0 && same_file(*status, at_path);
+}
+
+bool has_our_tmp(pid_t pid) {
+  struct stat its {};
+  struct stat ours {};
+  return ::stat(proc_of(pid, "root/tmp").c_str(), &its) == 0 && ::stat("/tmp", &ours) == 0 && same_file(its, ours);
+}
+
 std::string own_pid(pid_t pid) {
   const std::string status = file_text(proc_of(pid, "status"));
   const std::string_view ids = proc_field(status, "NSpid").value_or("");
@@ -155,10 +167,13 @@ void ModuleFiles::identify(pid_t pid, profile::ModuleRow& row) {
     return;
   }
   if (processes_.size() < most_processes) {
-    std::string& jit_dump = processes_[pid];
+    const auto [process, fresh] = processes_.try_emplace(pid);
+    if (fresh) {
+      process->second = {own_pid(pid), has_our_tmp(pid), ""};
+    }
     const std::string name = row.path.substr(row.path.rfind('/') + 1);
     if (name == "jit-" + std::to_string(pid) + ".dump") {
-      jit_dump = row.path;
+      process->second.jit_dump = row.path;
       return;
     }
   }
@@ -170,6 +185,8 @@ void ModuleFiles::identify(pid_t pid, profile::ModuleRow& row) {
   if (!file.valid()) {
     file = open_to_read(row.path);  // if it has ended, its root was most likely ours
   }
+  // Later files would need a copy each of everything that a container runs.
+  const bool for_us = keeps_open_ || leads_to(row.path, file);
   bool in_place = !said_gone && status_of(file).has_value();
   const auto mapped = said_gone || may_be_replaced(row, file) ? mapped_at(pid, row.begin) : std::optional<MappedAt>();
   if (mapped && (said_gone || mapped->gone || !in_place || status_of(file)->st_ino != mapped->inode)) {
@@ -187,7 +204,7 @@ void ModuleFiles::identify(pid_t pid, profile::ModuleRow& row) {
   if (row.build_id.empty()) {
     row.content_hash = hash_of(file);
   }
-  if (in_place) {
+  if (in_place && for_us) {
     hold(row, std::move(file));
   } else if (file.valid()) {
     keep(row.path, row.build_id, row.content_hash, file);
@@ -198,9 +215,7 @@ void ModuleFiles::identify(pid_t pid, profile::ModuleRow& row) {
 
 void ModuleFiles::hold(const profile::ModuleRow& row, UniqueFd file) {
   const auto status = status_of(file);
-  struct stat at_path {};
-  if (held_.size() < most_held && status && has_room(file) && may_be_held(*status) &&
-      ::stat(row.path.c_str(), &at_path) == 0 && same_file(*status, at_path) &&
+  if (held_.size() < most_held && status && has_room(file) && may_be_held(*status) && leads_to(row.path, file) &&
       known_.emplace(row.path, row.build_id).second) {
     held_.push_back({row.path, row.build_id, row.content_hash, std::move(file)});
   }
@@ -208,9 +223,7 @@ void ModuleFiles::hold(const profile::ModuleRow& row, UniqueFd file) {
 
 void ModuleFiles::look_again() {
   std::erase_if(held_, [this](const Held& held) {
-    const auto status = status_of(held.file);
-    struct stat at_path {};
-    if (status && ::stat(held.path.c_str(), &at_path) == 0 && same_file(*status, at_path)) {
+    if (leads_to(held.path, held.file)) {
       return false;
     }
     keep(held.path, held.build_id, held.content_hash, held.file);
@@ -220,21 +233,24 @@ void ModuleFiles::look_again() {
 }
 
 void ModuleFiles::read_compilers_files() {
-  for (const auto& [pid, jit_dump] : processes_) {
-    const std::string map = "/tmp/perf-";
-    keep_text(pid, map + own_pid(pid) + ".map", map + std::to_string(pid) + ".map");
-    if (!jit_dump.empty()) {
-      keep_text(pid, jit_dump, jit_dump);
+  const auto map = [](const std::string& id) { return "/tmp/perf-" + id + ".map"; };
+  for (const auto& [pid, process] : processes_) {
+    const std::string path = map(std::to_string(pid));
+    const std::string seen = process.own_id.empty() ? path : map(process.own_id);
+    keep_text(pid, seen, process.our_tmp ? seen : path, path);
+    if (const std::string& dump = process.jit_dump; !dump.empty()) {
+      keep_text(pid, dump, dump, dump);
     }
   }
 }
 
-/// Keeps a compiler's file, as process `pid` sees it, or as we do if that has ended. A file older than the recording
-/// belongs to an earlier process with the same pid: kept as empty.
-void ModuleFiles::keep_text(pid_t pid, const std::string& seen_path, const std::string& path) {
+/// Keeps a compiler's file under the name `path`: from where process `pid` sees it, or from `our_path` if that has
+/// ended. A file older than the recording belongs to an earlier process with the same pid: kept as empty.
+void ModuleFiles::keep_text(pid_t pid, const std::string& seen_path, const std::string& our_path,
+                            const std::string& path) {
   UniqueFd file = open_as_seen_by(pid, seen_path);
   if (!file.valid()) {
-    file.reset(::open(path.c_str(), careful));
+    file.reset(::open(our_path.c_str(), careful));
   }
   const auto status = status_of(file);
   if (!status) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Identifies the files of processes' modules, so that a report can tell whether the file at a path is the one that ran.
-// The profile keeps files that are gone when the recording ends, and what compilers wrote about their code.
+// The profile keeps files that are gone when the recording ends, files that only the process's own mount namespace has,
+// and what compilers wrote about their code.
 #pragma once
 
 #include <sys/types.h>
@@ -59,13 +60,20 @@ class ModuleFiles {
   [[nodiscard]] bool may_be_replaced(const profile::ModuleRow& row, const UniqueFd& at_path) const;
   void hold(const profile::ModuleRow& row, UniqueFd file);
   void keep(const std::string& path, const std::string& build_id, std::uint64_t content_hash, const UniqueFd& file);
-  void keep_text(pid_t pid, const std::string& seen_path, const std::string& path);
+  void keep_text(pid_t pid, const std::string& seen_path, const std::string& our_path, const std::string& path);
   [[nodiscard]] bool has_room_for(std::uint64_t bytes) const;
   /// Reads all `bytes` of `file` into `row`.
   void copy(const UniqueFd& file, std::uint64_t bytes, profile::KeptFileRow row);
 
+  /// What must be known of a process before it ends.
+  struct Process {
+    std::string own_id;    // the id that it has for itself: another one in a pid namespace of its own
+    bool our_tmp = false;  // its /tmp is ours
+    std::string jit_dump;  // that it has mapped
+  };
+
   std::int64_t since_s_;
-  std::map<pid_t, std::string> processes_;  // with their mapped jitdump
+  std::map<pid_t, Process> processes_;
   std::map<File, std::uint64_t> hashes_;
   std::vector<Held> held_;
   std::set<std::pair<std::string, std::string>> known_;  // paths and build ids that were held

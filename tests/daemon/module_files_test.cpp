@@ -171,5 +171,22 @@ TEST_F(Files, AMapIsReadWhereItsProcessWroteIt) {
   EXPECT_EQ(std::string(copies[0].bytes.begin(), copies[0].bytes.end()), "2000 10 compiled\n");
 }
 
+TEST_F(Files, AFileThatOnlyTheProcessHasIsKept) {
+  const OwnTmp process("2000 10 compiled\n");
+  if (!process.made()) {
+    GTEST_SKIP() << "no user namespace with a mount of its own can be made here";
+  }
+  const std::string map = "/tmp/perf-" + std::to_string(process.pid()) + ".map";
+  profile::ModuleRow program = row(map, "0123");
+  files_.identify(process.pid(), program);
+  const auto copies = files_.take_copies();
+  ASSERT_EQ(copies.size(), 1U);
+  EXPECT_EQ(std::string(copies[0].bytes.begin(), copies[0].bytes.end()), "2000 10 compiled\n");
+  ModuleFiles in_parts(0);
+  in_parts.keep_for_later_files();
+  in_parts.identify(process.pid(), program);
+  EXPECT_TRUE(in_parts.take_copies().empty()) << "each part would have a copy";
+}
+
 }  // namespace
 }  // namespace crosstalk::daemon::module_files_test
