@@ -204,7 +204,7 @@ Result<std::vector<std::string>> command_environment(const std::string& collecto
   }
   std::string preloaded = std::string(preload) + collector;
   std::vector<std::string> environment;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string_view text = *entry;
     if (text.substr(0, preload.size()) == preload) {
       if (text.size() > preload.size()) {
@@ -222,7 +222,7 @@ Result<std::vector<std::string>> command_environment(const std::string& collecto
 
 std::vector<std::string> plain_environment() {
   std::vector<std::string> environment;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     environment.emplace_back(*entry);
   }
   return environment;

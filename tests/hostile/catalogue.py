@@ -281,6 +281,7 @@ CATALOGUE = [
     Program("libraries.come_and_go", "@/libraries come_and_go", "a library is unloaded when its user lets it go"),
     Program("libraries.other_namespace", "@/libraries other_namespace", "dlmopen: a second libc"),
     Program("libraries.fake_clock", "@/libraries fake_clock", "a preloaded clock_gettime is the program's only", environment=("LD_PRELOAD=@/libfake_clock.so",), traps=True),
+    Program("libraries.first", "@/children busy 0 0.3", "a library that is initialized before all others loads one", environment=("LD_PRELOAD=@/libfirst.so",), traps=True),
     Program("libraries.farewells", "@/libraries farewells", "what is to be done at exit is done", traps=True),
     Program("libraries.storm", "@/libraries storm", "four threads load, use and unload a library at once"),
     Program("libraries.looked_at_together", "@/libraries looked_at_together", "who looks at the modules waits for threads that start and allocate", traps=True),

@@ -351,9 +351,31 @@ void find_fast_clock() {
 
 namespace {
 
-__attribute__((constructor(101))) void on_load() {
+/// glibc hands all constructors the environment. It leaves `environ` null, for ever, if a library that is initialized
+/// before all others (-z initfirst) loads another one. Then the program finds it as it would without us.
+class Environment {
+ public:
+  explicit Environment(char** handed) : missing_(::environ == nullptr) {
+    if (missing_) {
+      ::environ = handed;
+    }
+  }
+  ~Environment() {
+    if (missing_) {
+      ::environ = nullptr;
+    }
+  }
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
+
+ private:
+  bool missing_;
+};
+
+__attribute__((constructor(101))) void on_load(int, char**, char** handed) {
   const int saved_errno = errno;
   Runtime& r = runtime();
+  const Environment environment(handed);
   const char* name = ::getenv(profile::arena_variable);
   const std::uint64_t begin_ns = name != nullptr ? thread_cpu_ns() : 0;
   prepare_real_functions();
