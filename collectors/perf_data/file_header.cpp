@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collectors/perf_data/file_header.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <iterator>
 #include <string>
+#include <string_view>
 
 namespace crosstalk::perf_data {
 namespace {
@@ -77,6 +79,20 @@ void read_features(std::span<const std::byte> file, const FeatureBits& bits, Fil
   }
 }
 
+/// The command that unpacks a file that was packed as a whole; null: it was not.
+const char* unpacker_of(std::span<const std::byte> file) {
+  struct Packer {
+    std::string_view begin;
+    const char* command;
+  };
+  constexpr std::array packers{Packer{"\x1f\x8b", "gunzip"}, Packer{"\3757zXZ", "unxz"},
+                               Packer{"\x28\xb5\x2f\xfd", "unzstd"}, Packer{"BZh", "bunzip2"}};
+  const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
+  const auto* const found =
+      std::ranges::find_if(packers, [&](const Packer& packer) { return text.starts_with(packer.begin); });
+  return found != packers.end() ? found->command : nullptr;
+}
+
 Result<ByteOrder> byte_order_of(std::span<const std::byte> file) {
   if (file.size() < pipe_header_bytes) {
     return fail(ErrorCode::corrupt,
@@ -91,6 +107,9 @@ Result<ByteOrder> byte_order_of(std::span<const std::byte> file) {
   if (integer_at<std::uint64_t>(file.data(), ByteOrder::little) == first_magic) {
     return fail(ErrorCode::unsupported,
                 "it is of a perf before 2.6.38, whose format is not known here; record again with a newer perf");
+  }
+  if (const char* unpacker = unpacker_of(file); unpacker != nullptr) {
+    return fail(ErrorCode::unsupported, std::string("it is packed; unpack it first: ") + unpacker);
   }
   return fail(ErrorCode::corrupt, "it does not begin with PERFILE2, so it is no perf.data file");
 }

@@ -56,7 +56,7 @@ tl::unexpected<Error> not_opened(const std::string& path, int error) {
 }
 
 Result<MappedFile> MappedFile::open(const std::string& path) {
-  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const UniqueFd fd(::open(path == "-" ? "/dev/stdin" : path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat status {};
   if (!fd.valid() || ::fstat(fd.get(), &status) != 0) {
     return not_opened(path, errno);
@@ -252,8 +252,9 @@ Result<void> Import::put_notes(const perf_data::ReadSummary& summary) {
   note_if(has_cycles_ && !cycle_.nominal, "times_from_cycles",
           "the processor's frequency is not known: times are cycles, as if each took one nanosecond; shares are right");
   note_if(tasks_.unidentified_files() > 0 && !of_this_host(session_), "files_without_build_id",
-          times(tasks_.unidentified_files()) + " files of code have no build id in the recording, which is of host " +
-              session_.host + ": names come from files of the same path here, if there are any, and may be wrong");
+          times(tasks_.unidentified_files()) + " files of code have no build id in the recording, which is of " +
+              (session_.host.empty() ? "an unknown host" : "host " + session_.host) +
+              ": names come from files of the same path here, if there are any, and may be wrong");
   if (const std::vector<std::string> replaced = tasks_.replaced_files(); !replaced.empty()) {
     const std::string more = replaced.size() > 1 ? " and " + times(replaced.size() - 1) + " more" : "";
     note_if(true, "files_replaced",

@@ -2,6 +2,7 @@
 """`crosstalk import`: what is in the profile is what is in the recording, and the report says what is not."""
 
 import collections
+import gzip
 import json
 import os
 import pathlib
@@ -244,6 +245,8 @@ class Refused(Case):
         path = self.folder / "text"
         path.write_text("this is no recording of perf, but long enough to be one")
         self.refuse(path, "does not begin with PERFILE2")
+        path.write_bytes(gzip.compress(b"PERFILE2" + bytes(range(200))))
+        self.refuse(path, "it is packed; unpack it first: gunzip")
         self.refuse(self.folder, "is a directory")
         self.refuse("/dev/null", "no regular file")
         self.assertFalse(self.profile.exists())
