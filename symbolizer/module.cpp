@@ -125,7 +125,9 @@ CodeLocation Module::find_location(std::uint64_t address) {
   const std::string name = function && function->symbol != nullptr ? SymbolTable::name(*function->symbol) : "";
   if (location.frames.empty() && (!name.empty() || location.has_lines)) {
     location.frames.push_back({name, source, false});
-  } else if (!location.frames.empty() && location.frames.back().function.empty()) {
+  } else if (!location.frames.empty() &&
+             (location.frames.back().function.empty() ||
+              (!name.empty() && symbols_->outranks(*function->symbol, location.frames.back().function)))) {
     location.frames.back().function = name;
   }
   return location;

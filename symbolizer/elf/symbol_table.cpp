@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "symbolizer/elf/demangle.h"
+#include "symbolizer/elf/go_functions.h"
 
 namespace crosstalk::symbolizer {
 namespace {
@@ -93,6 +94,10 @@ SymbolTable::SymbolTable(const Files& files) {
   read(files.code, ".dynsym", SHT_DYNSYM);
   if (files.code != nullptr) {
     read_plt(*files.code);
+    for (const GoFunction& function : has_symtab_ ? std::vector<GoFunction>() : go_functions(*files.code)) {
+      functions_.push_back(
+          {function.range.begin, function.range.end - function.range.begin, function.name, 0, false, 0});
+    }
   }
   for (std::vector<Symbol>* symbols : {&functions_, &labels_, &data_, &tls_}) {
     order(*symbols);
@@ -163,6 +168,19 @@ const Symbol* SymbolTable::covering(const std::vector<Symbol>& symbols, std::uin
     }
   }
   return nullptr;
+}
+
+bool SymbolTable::outranks(const Symbol& symbol, const std::string& name) const {
+  constexpr std::uint8_t least_exported = 4;  // of rank_of()
+  constexpr std::uint8_t most_reserved = 1;
+  for (auto other = first_above(functions_, symbol.value);
+       other != functions_.begin() && std::prev(other)->value == symbol.value; --other) {
+    const Symbol& alias = *std::prev(other);
+    if (alias.rank <= most_reserved && alias.name == name) {
+      return symbol.rank >= least_exported;
+    }
+  }
+  return false;
 }
 
 const Symbol* SymbolTable::label_before(std::uint64_t address) const {

@@ -27,12 +27,15 @@ class SymbolTable {
     const ElfFile* debug = nullptr;
     const ElfFile* embedded = nullptr;
   };
-  /// Reads the .symtab of each file, and .dynsym and the PLT of `code`: none of them contains another.
+  /// Reads the .symtab of each file, and .dynsym and the PLT of `code`: none of them contains another. Without a
+  /// .symtab, also Go's own table of functions.
   explicit SymbolTable(const Files& files);
 
   /// The function whose stated size covers `address`, the innermost of several; or null. Never a symbol without a size,
   /// such as a label within a function.
   [[nodiscard]] const Symbol* function_at(std::uint64_t address) const { return covering(functions_, address); }
+  /// True if `symbol` is exported and `name` is what its library calls the same code inside (`__GI_puts` of `puts`).
+  [[nodiscard]] bool outranks(const Symbol& symbol, const std::string& name) const;
   /// The nearest symbol of code without a size at or below `address`, or null.
   [[nodiscard]] const Symbol* label_before(std::uint64_t address) const;
   /// The symbol without a size at exactly `address`, or null.

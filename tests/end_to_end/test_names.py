@@ -59,6 +59,21 @@ void exported(unsigned long);
 static double now(void) { struct timespec t; clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t); return t.tv_sec + t.tv_nsec * 1e-9; }
 int main(void) { for (double t = now(); now() - t < 0.3;) exported(20000); return 0; }
 """
+# As glibc gives its own callers another name, which debug information has.
+INNER = """
+volatile unsigned long sink;
+extern void exported(unsigned long);
+extern __typeof(exported) inner __asm__("__GI_exported") __attribute__((visibility("hidden")));
+__attribute__((noinline)) void inner(unsigned long n) { for (unsigned long i = 0; i < n; i++) sink += i * i; }
+extern __typeof(inner) exported __attribute__((alias("__GI_exported")));
+"""
+GO = """
+package main
+import "os"
+//go:noinline
+func one(n uint64) (s uint64) { for i := uint64(0); i < n; i++ { s ^= i * s + 1 }; return }
+func main() { if one(200000000) == 1 { os.Exit(1) } }
+"""
 COMPILER = """
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -165,6 +180,17 @@ class FilesThatWentAway(Programs):
         self.check(profile)
         self.assertEqual(self.kept(profile), [])
 
+    def test_a_program_that_only_its_own_mount_namespace_has(self):
+        own = ["unshare", "-m", "sh", "-c"]
+        if os.geteuid() != 0 or run([*own, "mount -t tmpfs none /mnt"]).status != 0:
+            self.skipTest("a mount namespace needs root")
+        program, other = self.spin("program", NO_BUILD_ID), self.spin("other", NO_BUILD_ID, first="two", second="one")
+        app = self.path("app")
+        os.mkdir(app)
+        shutil.copy(other, app + "/program")  # what others see there
+        script = f"mount -t tmpfs none {app} && cp {program} {app}/program && exec {app}/program 0.4"
+        self.check(self.record([*own, script]).profile)
+
     def test_a_program_that_the_loader_was_asked_to_run(self):
         program = self.spin("program")
         loader = glob.glob("/lib64/ld-linux-x86-64.so.2") or self.skipTest("there is no /lib64/ld-linux-x86-64.so.2")
@@ -211,6 +237,21 @@ class Symbols(Programs):
         shares = self.shares(profile, "--sysroot", self.path("root"))
         self.assertIn("hidden", shares)
         self.assertIn("exported", shares)
+
+    def test_a_name_that_a_library_has_for_itself(self):
+        self.build("libx.so", INNER, "-shared", "-fPIC")
+        program = self.build("caller", CALLER, "-L.", "-lx", "-Wl,-rpath," + self.folder)
+        self.assertIn("exported", self.shares(self.record([program]).profile))
+
+    def test_gos_own_table_of_functions(self):
+        if shutil.which("go") is None:
+            self.skipTest("there is no Go")
+        with open(self.path("main.go"), "w", encoding="ascii") as file:
+            file.write(GO)
+        program = self.path("program")
+        built = run(["go", "build", "-ldflags=-s -w", "-o", program, "main.go"], cwd=self.folder)
+        self.assertEqual(built.status, 0, built.stderr)
+        self.assertIn("main.one", self.shares(self.record([program]).profile))
 
     def test_perfs_cache(self):
         program = self.spin("program", "-Wl,--build-id=sha1")
