@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "symbolizer/elf/demangle.h"
+#include "symbolizer/elf/dynamic_symbols.h"
 #include "symbolizer/elf/go_functions.h"
 
 namespace crosstalk::symbolizer {
@@ -93,6 +94,10 @@ SymbolTable::SymbolTable(const Files& files) {
   has_symtab_ = !functions_.empty() || !labels_.empty();
   read(files.code, ".dynsym", SHT_DYNSYM);
   if (files.code != nullptr) {
+    for (const auto& [symbol, name] :
+         files.code->sections().empty() ? dynamic_symbols(*files.code) : std::vector<DynamicSymbol>()) {
+      add(*files.code, symbol, name);
+    }
     read_plt(*files.code);
     for (const GoFunction& function : has_symtab_ ? std::vector<GoFunction>() : go_functions(*files.code)) {
       functions_.push_back(
@@ -113,20 +118,23 @@ void SymbolTable::read(const ElfFile* file, std::string_view section_name, std::
   }
   GElf_Sym symbol;
   for (int i = 0; gelf_getsym(data, i, &symbol) != nullptr; ++i) {
-    const auto type = GELF_ST_TYPE(symbol.st_info);
-    const bool code = type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_NOTYPE;
-    const bool object = type == STT_OBJECT || type == STT_COMMON;
-    if (symbol.st_shndx == SHN_UNDEF || symbol.st_shndx == SHN_ABS || (!code && !object && type != STT_TLS) ||
-        symbol.st_value > UINT64_MAX - symbol.st_size) {
-      continue;
+    if (const char* text = elf_strptr(file->elf(), section->link, symbol.st_name); text != nullptr) {
+      add(*file, symbol, text);
     }
-    const char* text = elf_strptr(file->elf(), section->link, symbol.st_name);
-    if (text == nullptr || *text == '\0' || (type == STT_NOTYPE && !in_executable_section(*file, symbol))) {
-      continue;
-    }
-    std::vector<Symbol>& list = !code ? (object ? data_ : tls_) : symbol.st_size != 0 ? functions_ : labels_;
-    list.push_back({symbol.st_value, symbol.st_size, text, rank_of(symbol, text), false, 0});
   }
+}
+
+void SymbolTable::add(const ElfFile& file, const GElf_Sym& symbol, std::string_view name) {
+  const auto type = GELF_ST_TYPE(symbol.st_info);
+  const bool code = type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_NOTYPE;
+  const bool object = type == STT_OBJECT || type == STT_COMMON;
+  if (symbol.st_shndx == SHN_UNDEF || symbol.st_shndx == SHN_ABS || (!code && !object && type != STT_TLS) ||
+      symbol.st_value > UINT64_MAX - symbol.st_size || name.empty() ||
+      (type == STT_NOTYPE && !in_executable_section(file, symbol))) {
+    return;
+  }
+  std::vector<Symbol>& list = !code ? (object ? data_ : tls_) : symbol.st_size != 0 ? functions_ : labels_;
+  list.push_back({symbol.st_value, symbol.st_size, name, rank_of(symbol, name), false, 0});
 }
 
 // A stub is `[endbr64] [bnd] jmp *slot(%rip)`; whatever its layout, the slot's relocation names its function.

@@ -2,6 +2,8 @@
 // The linker symbols of a module: functions, PLT stubs, data and TLS objects, sorted by address.
 #pragma once
 
+#include <gelf.h>
+
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -55,6 +57,7 @@ class SymbolTable {
  private:
   [[nodiscard]] static const Symbol* covering(const std::vector<Symbol>& symbols, std::uint64_t value);
   void read(const ElfFile* file, std::string_view section_name, std::uint32_t section_type);
+  void add(const ElfFile& file, const GElf_Sym& symbol, std::string_view name);
   void read_plt(const ElfFile& code);
 
   std::vector<Symbol> functions_, labels_, data_, tls_;  // labels: code without a size

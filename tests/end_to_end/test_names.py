@@ -243,6 +243,16 @@ class Symbols(Programs):
         program = self.build("caller", CALLER, "-L.", "-lx", "-Wl,-rpath," + self.folder)
         self.assertIn("exported", self.shares(self.record([program]).profile))
 
+    def test_a_library_without_a_table_of_sections(self):
+        for hashes in ("gnu", "sysv"):
+            library = self.build("libx.so", LIBRARY, "-shared", "-fPIC", "-Wl,--hash-style=" + hashes)
+            program = self.build("caller", CALLER, "-L.", "-lx", "-Wl,-rpath," + self.folder)
+            with open(library, "r+b") as file:
+                for field, count in ((40, 8), (60, 4)):  # where it lies, how many there are and which has names
+                    file.seek(field)
+                    file.write(bytes(count))
+            self.assertIn("exported", self.shares(self.record([program]).profile))
+
     def test_gos_own_table_of_functions(self):
         if shutil.which("go") is None:
             self.skipTest("there is no Go")
