@@ -424,6 +424,18 @@ class MapsOfCompilers(Programs):
     def test_a_worker_has_what_its_parent_had_compiled(self):
         self.assertIn("compiled", self.record_and_delete_map("10000004000 100 compiled\n", "fork"))
 
+    @harness.needs_events
+    def test_a_process_that_has_another_id_for_itself_and_ends(self):
+        own = ["unshare", "-pf", "--mount-proc", "sh", "-c"]
+        chosen = "echo 31234 > /proc/sys/kernel/ns_last_pid"  # /tmp/perf-2.map may be another test's
+        if os.geteuid() != 0 or run([*own, chosen]).status != 0:
+            self.skipTest("a pid namespace needs root")
+        compiler = self.build("compiler", COMPILER)
+        result = self.record([*own, chosen + f"; {compiler} '10000004000 100 compiled'; :"], ["--observer"])
+        self.addCleanup(os.remove, "/tmp/perf-31235.map")
+        self.assertIn("/tmp/perf-31235.map", result.stdout)
+        self.assertIn("compiled", self.shares(result.profile))
+
     def test_the_latest_line_holds(self):
         shares = self.record_and_delete_map("10000004000 40 freed\n10000003ff0 100 live\n")
         self.assertIn("live", shares)

@@ -206,6 +206,12 @@ class Made(Case):
         self.assertEqual(self.rows("SELECT begin, end, bias, path FROM module"),
                          [(0x400000, 0x410000, 0, "/nowhere/program")])
 
+    def test_standard_input(self):
+        with open(self.made(1000), "rb") as recording:
+            done = subprocess.run([CROSSTALK, "import", "-", "-o", self.profile], stdin=recording, check=False)
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual(self.rows("SELECT count(*) FROM sample"), [(1000,)])
+
     def test_many_samples_are_all_there(self):
         samples = 100_000 if SANITIZED else 1_000_000
         path = self.made(samples)
