@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// To be preloaded: it is initialized before all other libraries and loads one, so that glibc initializes its own library
-// without an environment.
+// To be preloaded: it is initialized before all other libraries and loads one, so that glibc initializes its own
+// library without an environment.
 #include <dlfcn.h>
 
 namespace {
