@@ -22,16 +22,18 @@ namespace {
 using watch_policy::LineWords;
 using watch_policy::TwoLooks;
 
-/// While it lives, the calling thread runs on one processor, if it may.
+/// While it lives, the calling thread runs on one processor, if that is one of those that it was given (taskset).
 class ProcessorStay {
  public:
   explicit ProcessorStay(int cpu) {
-    if (cpu < 0 || cpu >= CPU_SETSIZE || ::sched_getaffinity(0, sizeof before_, &before_) != 0) {
+    const auto number = static_cast<std::size_t>(cpu);
+    if (cpu < 0 || cpu >= CPU_SETSIZE || ::sched_getaffinity(0, sizeof before_, &before_) != 0 ||
+        !CPU_ISSET(number, &before_)) {
       return;
     }
     cpu_set_t there;
     CPU_ZERO(&there);
-    CPU_SET(static_cast<std::size_t>(cpu), &there);
+    CPU_SET(number, &there);
     here_ = ::sched_setaffinity(0, sizeof there, &there) == 0;
   }
   ~ProcessorStay() {

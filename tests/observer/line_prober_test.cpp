@@ -136,6 +136,25 @@ TEST_F(LookTwice, TouchesNoPageThatIsNotPresent) {
   EXPECT_EQ(skipped_.unreadable, 2U);
 }
 
+TEST_F(LookTwice, KeepsOffProcessorsThatTheCallerMayNotUse) {
+  cpu_set_t before;
+  ASSERT_EQ(::sched_getaffinity(0, sizeof before, &before), 0);
+  if (CPU_COUNT(&before) < 2) {
+    GTEST_SKIP() << "this process has one processor";
+  }
+  const int here = ::sched_getcpu();
+  int elsewhere = 0;
+  while (elsewhere == here || !CPU_ISSET(static_cast<std::size_t>(elsewhere), &before)) {
+    ++elsewhere;
+  }
+  ASSERT_TRUE(stay_on(here));
+  line_.word[0] = 1;  // the page is there
+  EXPECT_FALSE(look_twice(memory_, ::gettid(), elsewhere, address_of(&line_), gap_ns, skipped_));
+  EXPECT_EQ(skipped_.went_on, 1U);
+  EXPECT_EQ(::sched_getcpu(), here);
+  ASSERT_EQ(::sched_setaffinity(0, sizeof before, &before), 0);
+}
+
 TEST_F(LookTwice, TheCallerMayRunWhereItMightBefore) {
   cpu_set_t before;
   cpu_set_t after;
