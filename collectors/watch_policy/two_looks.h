@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "profile/records.h"
+#include "profile/watch_settings.h"
 
 namespace crosstalk::watch_policy {
 
