@@ -16,7 +16,6 @@
 namespace crosstalk::daemon {
 namespace {
 
-constexpr const char* arena_name = "crosstalk-arena";
 constexpr std::uint64_t page = 4096;
 
 std::uint64_t round_up(std::uint64_t bytes) { return (bytes + page - 1) & ~(page - 1); }
@@ -54,7 +53,7 @@ Result<Arena> Arena::create(const profile::SessionConfig& config, ArenaShape sha
   arena.slots_offset_ = slots_offset;
   arena.rings_offset_ = rings_offset;
   arena.chunks_.assign((shape.slots + rings_a_chunk - 1) / rings_a_chunk, nullptr);
-  arena.fd_.reset(::memfd_create(arena_name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  arena.fd_.reset(::memfd_create(profile::arena_name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!arena.fd_.valid() || ::ftruncate(arena.fd_.get(), static_cast<off_t>(bytes)) != 0 ||
       ::fcntl(arena.fd_.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
     return fail(ErrorCode::system,
@@ -161,7 +160,7 @@ std::uint64_t Arena::bytes_in_use() const {
 }
 
 bool recorded_itself() {
-  const std::string mapped = std::string("/memfd:") + arena_name;
+  const std::string mapped = std::string("/memfd:") + profile::arena_name;
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {
     if (line.find(mapped) != std::string::npos) {

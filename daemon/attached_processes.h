@@ -2,9 +2,12 @@
 // The running processes that a session has attached to, and their outside collector.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,6 +28,12 @@ class OutsideCollector {
 
   /// Readable once everything that it observes has ended.
   [[nodiscard]] virtual int ended_fd() const = 0;
+  /// Begins to observe one more process; not_found: it has ended.
+  [[nodiscard]] virtual Result<void> take(pid_t /*pid*/) {
+    return fail(ErrorCode::unsupported, "it takes no process later");
+  }
+  /// Says that no other processes follow: it then ends with the last one.
+  virtual void expect_no_more() {}
   /// Detaches from the targets. On return, all data is in the arena. A second call does nothing.
   virtual void stop() = 0;
   /// Returns messages about the recording since the last call.
@@ -59,6 +68,12 @@ class AttachedProcesses {
   /// Handles a signal for the recorder: a signal that ends programs ends the attachment.
   void tell(int signal);
   void leave() { told_ = true; }
+  [[nodiscard]] Result<void> take(pid_t pid) { return collector_->take(pid); }
+  void expect_no_more() {
+    if (collector_ != nullptr) {
+      collector_->expect_no_more();
+    }
+  }
   /// Returns the collector's messages since the last call; once the attachment is over, why there was no collector.
   [[nodiscard]] std::vector<profile::MessageRow> take_remarks();
   [[nodiscard]] std::vector<profile::ProcessRow> take_unobserved() {

@@ -32,6 +32,7 @@ void free_slot(profile::ThreadSlot& slot) {
   slot.clock.store(0, std::memory_order_relaxed);
   slot.period_us.store(0, std::memory_order_relaxed);
   slot.marks_regions.store(0, std::memory_order_relaxed);
+  slot.from_outside.store(0, std::memory_order_relaxed);
   slot.pid.store(0, std::memory_order_relaxed);
   slot.tid.store(0, std::memory_order_relaxed);
   ++slot.generation;
@@ -75,8 +76,9 @@ bool Drainer::open(std::uint32_t index, std::uint64_t now_ns) {
   slot.quiet_since_ns = now_ns;
   slot.look = NameSchedule(now_ns);
   slot.ended = false;
+  slot.from_outside = shared.from_outside.load(std::memory_order_relaxed) != 0;
   open_.push_back(index);
-  if (ends_ == Ends::found) {
+  if (ends_ == Ends::found && !slot.from_outside) {
     monitor_.watch(slot.pid);
   }
   decoder_->open_slot(index, slot.pid, slot.tid, now_ns);
@@ -216,6 +218,9 @@ bool Drainer::executes_another(std::uint32_t index) const {
 
 bool Drainer::finished(std::uint32_t index, const std::vector<std::int32_t>& ended_pids, std::uint64_t now_ns) const {
   const Slot& slot = slots_[index];
+  if (slot.from_outside) {
+    return slot.ended;  // its observer writes there until then
+  }
   if (slot.ended || decoder_->superseded(index) ||
       std::find(ended_pids.begin(), ended_pids.end(), slot.pid) != ended_pids.end()) {
     return true;
@@ -283,7 +288,7 @@ void Drainer::find_lost_threads(std::uint64_t now_ns) {
   }
   for (const std::uint32_t index : open_) {
     Slot& slot = slots_[index];
-    if (now_ns - slot.quiet_since_ns > quiet_ns && !monitor_.unknown(slot.pid) &&
+    if (!slot.from_outside && now_ns - slot.quiet_since_ns > quiet_ns && !monitor_.unknown(slot.pid) &&
         PidfdMonitor::thread_gone(slot.pid, slot.tid)) {
       // Its last record was in its ring before it ended: the next pass reads it, then frees the slot.
       arena_->slot(index).state.store(static_cast<std::uint32_t>(SlotState::ended), std::memory_order_relaxed);

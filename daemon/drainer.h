@@ -61,7 +61,8 @@ class Drainer {
     std::optional<SchedulerTimes> first_times;  // at the first look; nullopt: unknown
     SchedulerTimes times;                       // at the latest
     bool ended = false;
-    bool unread = false;  // its ring cannot be mapped
+    bool unread = false;        // its ring cannot be mapped
+    bool from_outside = false;  // as in ThreadSlot
   };
   struct Portion {
     std::uint32_t slot;

@@ -62,9 +62,7 @@ void RecordDecoder::handle_announcements() {
       first_program_ = announcement.executable;
     }
     of.pid = announcement.start.pid;
-    // An observer counts the time of each program by itself.
-    const bool continues =
-        announcement.start.after_fork == 0 && announcement.start.observation != profile::Observation::outside;
+    const bool continues = announcement.start.after_fork == 0 && announcement.start.own_totals == 0;
     of.executed_by = continues ? processes_table_.latest_process(of.pid) : std::nullopt;
     if (of.executed_by) {
       note_executing(*of.executed_by);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/attached_processes.h"
 #include "profile/arena.h"
 #include "profile/counter_reading.h"
 #include "profile/model.h"
@@ -41,7 +42,11 @@ struct RecordOptions {
   profile::MemorySampling memory;         // the ones of them that targets open themselves
   /// Returns the final remarks on the samples of `memory`; may be empty.
   std::function<std::vector<profile::MessageRow>(const profile::MemoryCounts&)> remarks_on_memory;
-  std::string collector;                          // path of libcrosstalk.so
+  std::string collector;  // path of libcrosstalk.so
+  /// Watches programs that the command starts and the library cannot be loaded into; it begins without a process. It
+  /// has no `attach`: they go unobserved, and `no_substitute` says why nothing can watch them.
+  Attachment substitute;
+  std::string no_substitute;
   bool recorded_itself = false;                   // by another recorder, which also has the command
   std::vector<profile::MessageRow> warnings;      // found before the start; written to the profile
   std::vector<profile::MessageRow> remarks;       // the same, but only for the profile

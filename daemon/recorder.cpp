@@ -72,6 +72,7 @@ Recorder::Recorder(const RecordOptions& options, Arena arena, profile::ProfileWr
       decoder_(sink_, [this](pid_t pid, profile::ModuleRow& row) { files_.identify(pid, row); }),
       drainer_(arena_, decoder_, options.from_outside ? Ends::told : Ends::found),
       unobserved_(sink_, [this](const UnobservedProgram& program) { add_unobserved(program); }),
+      substitute_(options),
       cpu_before_ns_(cpu_before_ns) {
   if (options.switch_ns != 0) {
     files_.keep_for_later_files();
@@ -226,6 +227,7 @@ void Recorder::pass(Targets& targets) {
   sink_.set_now(now_ns_);
   const Drainer::Pass pass = drainer_.drain(now_ns_);
   take_unobserved();
+  watch_unobserved(targets);
   if (now_ns_ >= due_.commit) {
     drainer_.find_lost_threads(now_ns_);
     commit(now_ns_);
@@ -261,7 +263,7 @@ void Recorder::leave_children(Targets& targets) {
   for (Target& target : targets) {
     target.leave();
   }
-  if (watched) {
+  if (watched && drainer_.liveness().alive().empty()) {  // else end() says so of all
     message("children_left_running",
             "processes that the command started still ran a second after its end; what they did from then on is not "
             "recorded");
@@ -270,6 +272,9 @@ void Recorder::leave_children(Targets& targets) {
 
 bool Recorder::over(Targets& targets) {
   leave_children(targets);
+  if (const Target& first = targets.front(); first.ended() && monotonic_ns() - first.ended_ns() > grace_ns) {
+    substitute_.expect_no_more(targets);
+  }
   for (Target& target : targets) {
     if (target.just_ended(monotonic_ns())) {
       session_.exit_status = targets.front().status();
@@ -445,6 +450,16 @@ void Recorder::take_unobserved() {
   for (UnobservedProgram& program : take_notices(arena_.header())) {
     unobserved_.take(std::move(program));
   }
+}
+
+void Recorder::watch_unobserved(Targets& targets) {
+  unobserved_.offer([&](UnobservedProgram& program) {
+    const bool watched = substitute_.watch(program, arena_.path(), now_ns_, targets);
+    if (watched) {
+      message("program_watched_from_outside", describe_watched(program));
+    }
+    return watched;
+  });
 }
 
 void Recorder::add_unobserved(const UnobservedProgram& program) {

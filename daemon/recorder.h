@@ -16,6 +16,7 @@
 #include "daemon/record_options.h"
 #include "daemon/signal_relay.h"
 #include "daemon/signals.h"
+#include "daemon/substitute.h"
 #include "daemon/target.h"
 #include "daemon/unobserved_programs.h"
 
@@ -68,6 +69,7 @@ class Recorder {
   void put_given();
   void put_copies();
   void take_unobserved();
+  void watch_unobserved(Targets& targets);
   void add_unobserved(const UnobservedProgram& program);
   void put_not_observed(std::optional<pid_t> launched);
   void put_losses();
@@ -82,6 +84,7 @@ class Recorder {
   RecordDecoder decoder_;
   Drainer drainer_;
   UnobservedPrograms unobserved_;
+  Substitute substitute_;
   Losses losses_;
   profile::Session session_;
   Due due_;

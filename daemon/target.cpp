@@ -52,6 +52,14 @@ void Target::leave() {
   }
 }
 
+Result<void> Target::take(pid_t pid) { return std::get<AttachedProcesses>(target_).take(pid); }
+
+void Target::expect_no_more() {
+  if (auto* const attached = std::get_if<AttachedProcesses>(&target_)) {
+    attached->expect_no_more();
+  }
+}
+
 std::vector<profile::MessageRow> Target::take_remarks() {
   auto* const attached = std::get_if<AttachedProcesses>(&target_);
   return attached != nullptr ? attached->take_remarks() : std::vector<profile::MessageRow>();

@@ -43,6 +43,10 @@ class Target {
   void send(const SignalWatch::Arrival& arrival);
   /// Makes the session stop waiting for an attachment's end.
   void leave();
+  /// Has an attachment that has begun observe one more process; not_found: it has ended.
+  [[nodiscard]] Result<void> take(pid_t pid);
+  /// Makes an attachment that takes processes end with the last one.
+  void expect_no_more();
   /// Returns the outside collector's messages since the last call.
   [[nodiscard]] std::vector<profile::MessageRow> take_remarks();
   /// Returns the processes that an outside collector could not observe since the last call, and why.

@@ -20,13 +20,11 @@ bool possible(const UnobservedProgram& program) {
   return program.reason >= Unobserved::statically_linked && program.reason <= Unobserved::out_of_reach;
 }
 
-}  // namespace
-
-std::string reason_of(const UnobservedProgram& program) {
+std::string why(const UnobservedProgram& program) {
   const std::string detail = program.detail.empty() ? "" : " (" + program.detail + ")";
   switch (program.reason) {
     case Unobserved::statically_linked:
-      return "it is statically linked; link it dynamically to observe it";
+      return "it is statically linked";
     case Unobserved::other_class:
       return "it is a 32-bit program";
     case Unobserved::other_machine:
@@ -34,15 +32,42 @@ std::string reason_of(const UnobservedProgram& program) {
     case Unobserved::other_loader:
       return "it is of another C library" + detail;
     case Unobserved::sanitizer:
-      return "it is built with a sanitizer" + detail + "; build it without -fsanitize to observe it";
+      return "it is built with a sanitizer" + detail;
     case Unobserved::privileged:
       return "it is set-user-ID, set-group-ID or has file capabilities";
     case Unobserved::pid_namespace:
-      return "it runs in a pid namespace of its own; record inside of it";
+      return "it runs in a pid namespace of its own";
     case Unobserved::out_of_reach:
-      return "it cannot reach the recorder, from another user namespace or without /proc; record inside of it";
+      return "it cannot reach the recorder, from another user namespace or without /proc";
   }
   return {};
+}
+
+std::string remedy_of(Unobserved reason) {
+  switch (reason) {
+    case Unobserved::statically_linked:
+      return "link it dynamically to observe it";
+    case Unobserved::sanitizer:
+      return "build it without -fsanitize to observe it";
+    case Unobserved::pid_namespace:
+    case Unobserved::out_of_reach:
+      return "record inside of it";
+    default:
+      return {};
+  }
+}
+
+}  // namespace
+
+std::string reason_of(const UnobservedProgram& program) {
+  const std::string remedy = remedy_of(program.reason);
+  return why(program) + (program.unwatched.empty() ? "" : ", and " + program.unwatched) +
+         (remedy.empty() ? "" : "; " + remedy);
+}
+
+bool is_watchable(const UnobservedProgram& program) {
+  return program.pid != 0 && program.unwatched.empty() && program.reason != Unobserved::other_class &&
+         program.reason != Unobserved::other_machine;
 }
 
 std::vector<UnobservedProgram> take_notices(profile::ArenaHeader& header) {
@@ -73,6 +98,11 @@ std::string describe(const UnobservedProgram& program) {
   return (program.program.empty() ? "a program" : program.program) + " was not observed: " + reason_of(program);
 }
 
+std::string describe_watched(const UnobservedProgram& program) {
+  return program.program + " was watched from outside, because " + why(program) +
+         ": its heap blocks and its waits for locks are not known";
+}
+
 void UnobservedPrograms::take(UnobservedProgram program) {
   if (program.withdrawn) {
     const auto told = std::find_if(pending_.rbegin(), pending_.rend(), [&](const UnobservedProgram& before) {
@@ -88,6 +118,10 @@ void UnobservedPrograms::take(UnobservedProgram program) {
     pending_.erase(pending_.begin());
   }
   pending_.push_back(std::move(program));
+}
+
+void UnobservedPrograms::offer(const std::function<bool(UnobservedProgram& program)>& watch) {
+  std::erase_if(pending_, [&](UnobservedProgram& program) { return is_watchable(program) && watch(program); });
 }
 
 void UnobservedPrograms::settle(std::uint64_t before_ns) {

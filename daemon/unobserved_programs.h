@@ -21,6 +21,7 @@ struct UnobservedProgram {
   bool withdrawn = false;
   std::uint64_t time_ns = 0;
   std::string detail, program;
+  std::string unwatched;  // why it was not watched from outside, either; empty: nobody could tell yet
 };
 
 /// Takes the ready notices out of the arena. Drops impossible ones.
@@ -28,8 +29,12 @@ struct UnobservedProgram {
 
 /// Returns the reason, with a remedy.
 [[nodiscard]] std::string reason_of(const UnobservedProgram& program);
+/// True if it may be watched from outside.
+[[nodiscard]] bool is_watchable(const UnobservedProgram& program);
 /// Returns one line: the program, the reason, and a remedy.
 [[nodiscard]] std::string describe(const UnobservedProgram& program);
+/// The same of one that is watched from outside.
+[[nodiscard]] std::string describe_watched(const UnobservedProgram& program);
 
 /// Puts a message for each program that went unobserved; the sink adds up those of one program. Holds a notice of an
 /// exec back until the exec is known to have succeeded. Bounded: beyond the first few dozen programs, one line for each
@@ -41,6 +46,8 @@ class UnobservedPrograms {
   UnobservedPrograms(RowSink& sink, Settled settled) : sink_(&sink), settled_(std::move(settled)) {}
 
   void take(UnobservedProgram program);
+  /// Offers those that are pending and may be watched from outside to `watch`; forgets those for which it returns true.
+  void offer(const std::function<bool(UnobservedProgram& program)>& watch);
   /// Settles the notices from before `before_ns` (CLOCK_MONOTONIC).
   void settle(std::uint64_t before_ns);
   void finish() { settle(~std::uint64_t{0}); }

@@ -37,6 +37,7 @@ namespace crosstalk::profile {
 inline constexpr std::uint64_t arena_magic = 0x6b6c617473736f72;  // "rosstalk"
 inline constexpr std::uint32_t arena_version = 24;
 inline constexpr const char* arena_variable = "CROSSTALK_ARENA";
+inline constexpr const char* arena_name = "crosstalk-arena";                 // in the mappings of processes
 inline constexpr std::size_t cross_process_bytes = std::size_t{160} << 10U;  // a multiple of pages
 
 enum class SessionState : std::uint32_t { running = 1, stopping = 2 };
@@ -135,6 +136,7 @@ struct alignas(cache_line) ThreadSlot {
   std::atomic<std::uint32_t> period_us;                        // period in use
   std::atomic<std::uint64_t> head;                             // bytes published by the thread
   std::atomic<std::uint32_t> marks_regions;  // 1: its ThreadRegions are in use; else nobody touches them
+  std::atomic<std::uint32_t> from_outside;   // 1: an observer has the slot until it says that the thread has ended
   ThreadWatchpoints watchpoints;
   alignas(cache_line) std::atomic<std::uint64_t> tail;  // bytes consumed by the recorder
 };

@@ -62,7 +62,7 @@ struct ProcessStart {
   std::uint32_t after_fork = 0;      // 1: made by fork (no exec), shares its parent's modules
   std::uint32_t registers_free = 0;  // debug registers this process could get, 0..4
   Observation observation = Observation::unknown;
-  std::uint32_t reserved = 0;
+  std::uint32_t own_totals = 0;  // 1: its threads' totals begin with this program; else with the threads' lives
 };
 
 /// A process ended normally (exit or exec seen from inside). A killed process writes none.

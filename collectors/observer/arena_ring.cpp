@@ -85,6 +85,7 @@ std::unique_ptr<ArenaRing> ArenaAccess::claim(std::int32_t pid, std::int32_t tid
     }
     slot.pid.store(pid, std::memory_order_relaxed);
     slot.tid.store(tid, std::memory_order_relaxed);
+    slot.from_outside.store(1, std::memory_order_relaxed);
     return std::make_unique<ArenaRing>(slot, index, std::move(*ring), arena.ring_bytes);
   }
   arena.threads_unobserved.fetch_add(1, std::memory_order_relaxed);

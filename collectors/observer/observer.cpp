@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -34,8 +35,8 @@ Result<std::unique_ptr<Observer>> Observer::attach(const Assignment& assignment,
   }
   raise_descriptor_limit();
   auto session = std::make_unique<Session>(std::move(*access), assignment.registers,
-                                           Selection{assignment.children, assignment.owner}, assignment.memory,
-                                           assignment.counters);
+                                           Selection{assignment.children, assignment.owner, assignment.pids.empty()},
+                                           assignment.memory, assignment.counters);
   Result<void> begun = session->begin(assignment.pids);
   for (std::size_t i = 0; begun && i < assignment.pidfds.size(); ++i) {
     begun = check_pidfd(assignment.pids.at(i), assignment.pidfds[i]);
@@ -43,18 +44,28 @@ Result<std::unique_ptr<Observer>> Observer::attach(const Assignment& assignment,
   if (!begun) {
     return tl::unexpected<Error>(begun.error());
   }
-  return std::unique_ptr<Observer>(new Observer(std::move(session), std::move(stop), std::move(ended)));
+  return std::unique_ptr<Observer>(
+      new Observer(std::move(session), std::move(stop), std::move(ended), assignment.pids.empty()));
 }
 
-Observer::Observer(std::unique_ptr<Session> session, UniqueFd stop, UniqueFd ended)
-    : session_(std::move(session)), stop_(std::move(stop)), ended_(std::move(ended)), thread_([this] { run(); }) {}
+Observer::Observer(std::unique_ptr<Session> session, UniqueFd stop, UniqueFd ended, bool expects_more)
+    : session_(std::move(session)),
+      stop_(std::move(stop)),
+      ended_(std::move(ended)),
+      expects_more_(expects_more),
+      thread_([this] { run(); }) {}
+
+Result<void> Observer::take(pid_t pid) {
+  const std::lock_guard held(mutex_);
+  return handled_until_ns() == UINT64_MAX ? fail(ErrorCode::refused, "the recording ends") : session_->take(pid);
+}
 
 Observer::~Observer() { stop(); }
 
 void Observer::run() {
   pollfd stop{stop_.get(), POLLIN, 0};
   std::unique_lock held(mutex_);
-  while (::poll(&stop, 1, 0) <= 0 && !session_->over()) {
+  while (::poll(&stop, 1, 0) <= 0 && (expects_more_.load(std::memory_order_relaxed) || !session_->over())) {
     handled_until_ns_.store(session_->pass(), std::memory_order_release);
     session_->wait(stop_.get(), held);
   }

@@ -26,7 +26,7 @@ struct PassedOver;  // targets.h
 
 /// The processes to watch, and the settings.
 struct Assignment {
-  std::vector<pid_t> pids;                         // at least one; check_process() has found them to be such processes
+  std::vector<pid_t> pids;                         // check_process() has found them to be such processes; none: take()
   bool children = false;                           // with the processes that they have started, and start
   std::uint32_t registers = 0;                     // debug registers that a thread may have
   std::vector<collectors::MemoryEvent> memory;     // events that sample accesses, beside the clocks
@@ -46,8 +46,12 @@ class Observer {
   Observer& operator=(const Observer&) = delete;
   ~Observer();
 
-  /// Readable once all of them have ended.
+  /// Readable once all of them have ended, and with processes to take() once no more are expected, either.
   [[nodiscard]] int ended_fd() const { return ended_.get(); }
+  /// Begins to watch one more process, which another collector in the same arena has not. not_found: it has ended. The
+  /// time that this takes is the caller's. Only of an observer that began without a process.
+  [[nodiscard]] Result<void> take(pid_t pid);
+  void expect_no_more() { expects_more_.store(false, std::memory_order_relaxed); }
   /// Leaves the targets; all observations are in the arena when this returns. A second call does nothing.
   void stop();
   /// Returns warnings about what went unwatched since the last call. Waits while records are handled.
@@ -58,12 +62,13 @@ class Observer {
   [[nodiscard]] std::vector<PassedOver> take_refused();
 
  private:
-  Observer(std::unique_ptr<Session> session, UniqueFd stop, UniqueFd ended);
+  Observer(std::unique_ptr<Session> session, UniqueFd stop, UniqueFd ended, bool expects_more);
   void run();
 
   std::mutex mutex_;  // of the session: its thread leaves it while it sleeps
   std::unique_ptr<Session> session_;
-  UniqueFd stop_, ended_;  // readable once it is to end, and once its targets have
+  UniqueFd stop_, ended_;           // readable once it is to end, and once its targets have
+  std::atomic<bool> expects_more_;  // processes to take()
   std::atomic<std::uint64_t> handled_until_ns_{0};
   std::thread thread_;
 };

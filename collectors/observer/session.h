@@ -42,6 +42,8 @@ class Session final : private WatchWorld {
           CounterGroups counters = {});
 
   [[nodiscard]] Result<void> begin(const std::vector<pid_t>& pids);
+  /// Begins to watch one more process; not_found: it has ended.
+  [[nodiscard]] Result<void> take(pid_t pid) { return targets_.take(pid); }
   /// Handles the records that have come. Returns the time from before which it has handled all.
   std::uint64_t pass();
   /// Waits until something comes, `stop` is readable, or it is time for something. Leaves the mutex meanwhile.

@@ -273,6 +273,7 @@ void Target::write_process(WatchedThread& thread) const {
   record.pid = pid();
   record.parent_pid = identity_.parent != 0 ? identity_.parent : facts.parent;
   record.observation = profile::Observation::outside;
+  record.own_totals = identity_.whole_life ? 0 : 1;
   std::string text = facts.executable + '\0';
   for (const std::string& argument : facts.arguments) {
     text += argument + '\0';
@@ -414,8 +415,11 @@ void Target::begin_anew() {
   recorded_.clear();
   touched_.clear();
   maps_ = maps_of(pid());
-  const std::vector<pid_t> tids = threads_of(pid());
-  older_ = {tids.begin(), tids.end()};  // their records under the former program have their time
+  older_.clear();
+  if (!identity_.whole_life) {
+    const std::vector<pid_t> tids = threads_of(pid());
+    older_ = {tids.begin(), tids.end()};  // their records under the former program have their time
+  }
   meet_all();
   maps_due_ns_ = 0;
   expect_new_maps();

@@ -29,6 +29,7 @@ struct TargetIdentity {
   pid_t parent = 0;          // 0: as /proc has it
   std::uint32_t number = 0;  // of the process in its recording
   bool newborn = false;      // it began during the recording: its CPU time counts from its first instruction
+  bool whole_life = false;   // it counts on through an exec: the recorder takes off what earlier programs had
 };
 
 /// Not thread-safe. Not movable: its threads refer to it.

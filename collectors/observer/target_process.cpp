@@ -2,6 +2,7 @@
 #include "collectors/observer/target_process.h"
 
 #include <dirent.h>
+#include <elf.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -18,6 +19,7 @@
 
 #include "base/proc_fields.h"
 #include "collectors/ptrace_scope.h"
+#include "profile/arena.h"
 
 namespace crosstalk::observer {
 namespace {
@@ -195,6 +197,25 @@ std::string why_unreadable(pid_t pid) {
   return what + (advice.empty() ? "it has rights that this recorder lacks; record as root" : advice);
 }
 
+/// Returns what the kernel told the program at its start, once it is there: an exec is reported some 100 us before.
+std::map<std::uint64_t, std::uint64_t> settled_auxiliary_vector(pid_t pid) {
+  constexpr int most_looks = 50;
+  constexpr timespec pause{0, 100'000};
+  std::map<std::uint64_t, std::uint64_t> entries;
+  for (int look = 0; look < most_looks && !entries.contains(AT_PHDR); ++look) {
+    if (look != 0) {
+      ::nanosleep(&pause, nullptr);
+    }
+    const std::string bytes = file_text(folder_of(pid) + "/auxv");
+    for (std::size_t at = 0; at + sizeof(Elf64_auxv_t) <= bytes.size(); at += sizeof(Elf64_auxv_t)) {
+      Elf64_auxv_t entry;
+      std::memcpy(&entry, bytes.data() + at, sizeof entry);
+      entries[entry.a_type] = entry.a_un.a_val;
+    }
+  }
+  return entries;
+}
+
 }  // namespace
 
 bool TargetMemory::read(std::uint64_t address, void* out, std::size_t bytes) const {
@@ -293,6 +314,18 @@ std::vector<ChildProcess> children_of(const std::set<pid_t>& parents) {
     }
   }
   return children;
+}
+
+bool loads_library(pid_t pid) {
+  const std::map<std::uint64_t, std::uint64_t> facts = settled_auxiliary_vector(pid);
+  const auto is_set = [&](std::uint64_t key) { return facts.contains(key) && facts.at(key) != 0; };
+  if (!is_set(AT_BASE)) {
+    return false;  // it has no loader
+  }
+  const std::string wanted = std::string(profile::arena_variable) + "=";
+  const std::string environment = '\0' + file_text(folder_of(pid) + "/environ");
+  return (!is_set(AT_SECURE) && environment.find('\0' + wanted) != std::string::npos) ||
+         file_text(folder_of(pid) + "/maps").find(std::string("/memfd:") + profile::arena_name) != std::string::npos;
 }
 
 std::optional<ThreadFacts> thread_facts(pid_t pid, pid_t tid) {

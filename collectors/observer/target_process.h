@@ -63,6 +63,10 @@ struct ChildProcess {
 /// Returns the processes whose parent is one of `parents`; children of those are not included.
 [[nodiscard]] std::vector<ChildProcess> children_of(const std::set<pid_t>& parents);
 
+/// True if the process has loaded the library of a recorder, or is about to: its environment says so, and it has a
+/// loader that heeds that.
+[[nodiscard]] bool loads_library(pid_t pid);
+
 struct ThreadFacts {
   std::string name;
   std::uint64_t switches = 0;  // context switches of its whole life

@@ -39,6 +39,9 @@ Result<void> Targets::begin(const std::vector<pid_t>& pids) {
 }
 
 Result<void> Targets::check(pid_t pid) const {
+  if (is_librarys(pid)) {
+    return fail(ErrorCode::refused, "the library in it observes it");
+  }
   return selection_.owner ? check_owner(pid, *selection_.owner) : Result<void>();
 }
 
@@ -48,8 +51,8 @@ Result<void> Targets::add(pid_t pid, pid_t parent) {
   if (Result<void> owned = check(pid); !owned) {
     return owned;
   }
-  auto target =
-      std::make_unique<Target>(TargetIdentity{pid, parent, begun_++, recording_}, arena_, period_ns_, memory_);
+  auto target = std::make_unique<Target>(TargetIdentity{pid, parent, begun_++, recording_, selection_.beside_library},
+                                         arena_, period_ns_, memory_);
   Result<void> begun = target->begin();
   if (begun) {
     begun = check(pid);
@@ -60,6 +63,12 @@ Result<void> Targets::add(pid_t pid, pid_t parent) {
   }
   processes_.push_back(std::move(target));
   return {};
+}
+
+/// It may be known: as a child, or as one that was left and executes another program now.
+Result<void> Targets::take(pid_t pid) {
+  retire();
+  return process_of(pid) != nullptr ? Result<void>() : add(pid, 0);
 }
 
 void Targets::add_child(pid_t pid, pid_t parent) {
@@ -81,6 +90,9 @@ void Targets::add_child(pid_t pid, pid_t parent) {
 /// Notes a process that is there and not watched.
 void Targets::pass_over(pid_t pid, pid_t parent, const std::string& why) {
   passed_over_.insert(pid);
+  if (is_librarys(pid)) {
+    return;
+  }
   ++retired_.refused_processes;
   retired_.process_refusal = why;
   if (refused_.size() < most_named) {

@@ -43,8 +43,9 @@ struct PassedOver {
 
 /// The processes that are watched.
 struct Selection {
-  bool children = false;       // those that they start, too
-  std::optional<uid_t> owner;  // only those that belong to this user
+  bool children = false;        // those that they start, too
+  std::optional<uid_t> owner;   // only those that belong to this user
+  bool beside_library = false;  // not those that the library in them observes, which is told of all others' beginnings
 };
 
 /// Not thread-safe.
@@ -55,11 +56,13 @@ class Targets {
 
   /// Begins to watch these processes. Fails if one of them cannot be watched, in one line that names it.
   [[nodiscard]] Result<void> begin(const std::vector<pid_t>& pids);
+  /// Begins to watch one more process; not_found: it has ended.
+  [[nodiscard]] Result<void> take(pid_t pid);
   /// One of them has made a thread, or started a process.
   void meet(pid_t pid, pid_t tid, pid_t parent);
   /// Begins to watch existing threads, and if wanted children, that are not yet watched.
   void meet_all();
-  /// True if the process belongs to a user whose processes are not watched.
+  /// True if the process belongs to a user whose processes are not watched, or to the library in it.
   [[nodiscard]] bool is_stranger(const Target& process) const;
   /// Parts with a process that is a stranger now, for good. True if it is one.
   [[nodiscard]] bool leave_if_stranger(Target& process);
@@ -96,6 +99,7 @@ class Targets {
  private:
   [[nodiscard]] Result<void> add(pid_t pid, pid_t parent);
   [[nodiscard]] Result<void> check(pid_t pid) const;
+  [[nodiscard]] bool is_librarys(pid_t pid) const { return selection_.beside_library && loads_library(pid); }
   void add_child(pid_t pid, pid_t parent);
   void pass_over(pid_t pid, pid_t parent, const std::string& why);
   bool meet_children();

@@ -175,6 +175,11 @@ Result<void> prepare_command(const RecordRequest& request, const collectors::Pro
   prepared.options.collector = *collector;
   place_inside(prepared);
   prepared.counters = no_counters_inside(std::move(prepared.counters));
+  if (const Result<void> allowed = check_events(request, probe); allowed) {
+    prepared.options.substitute = watch_beside_library(request, means_of(probe, prepared));
+  } else {
+    prepared.options.no_substitute = "it could not be watched from outside: " + allowed.error().message;
+  }
   return {};
 }
 

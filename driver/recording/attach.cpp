@@ -21,6 +21,8 @@ class AttachedObserver final : public daemon::OutsideCollector {
  public:
   explicit AttachedObserver(std::unique_ptr<observer::Observer> observer) : observer_(std::move(observer)) {}
   [[nodiscard]] int ended_fd() const override { return observer_->ended_fd(); }
+  [[nodiscard]] Result<void> take(pid_t pid) override { return observer_->take(pid); }
+  void expect_no_more() override { observer_->expect_no_more(); }
   void stop() override { observer_->stop(); }
   [[nodiscard]] std::vector<profile::MessageRow> take_remarks() override { return observer_->take_remarks(); }
   [[nodiscard]] std::uint64_t handled_until_ns() const override { return observer_->handled_until_ns(); }
@@ -122,6 +124,11 @@ Result<AttachedTarget> attach_to(const RecordRequest& request, const OutsideMean
   target.command = commands_of(request.pids);
   target.warnings.push_back({"watched_from_outside", watched_from_outside(request)});
   return target;
+}
+
+daemon::Attachment watch_beside_library(const RecordRequest& request, const OutsideMeans& means) {
+  return attachment_of(
+      {{}, request.config.follow_children != 0, means.registers, means.memory, means.counters, std::nullopt, {}});
 }
 
 WatchedCommand watch_command(const RecordRequest& request, const std::string& what, const OutsideMeans& means) {

@@ -38,6 +38,9 @@ struct OutsideMeans {
 /// Checks that every process can be watched from outside; fails if one of them cannot.
 [[nodiscard]] Result<AttachedTarget> attach_to(const RecordRequest& request, const OutsideMeans& means);
 
+/// Returns the attachment for programs that a preloaded command starts and the library cannot be loaded into.
+[[nodiscard]] daemon::Attachment watch_beside_library(const RecordRequest& request, const OutsideMeans& means);
+
 struct WatchedCommand {
   daemon::CommandAttachment attachment;
   profile::MessageRow warning;  // facts that are unknown from outside

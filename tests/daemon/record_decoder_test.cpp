@@ -337,11 +337,11 @@ TEST_F(Interpreter, WhatAThreadUsedBeforeItExecutedAProgramIsCountedOnce) {
   EXPECT_EQ(sink_.threads[0].switches + sink_.threads[1].switches, 9U);
 }
 
-TEST_F(Interpreter, AnObserverCountsTheTimeOfEachProgramByItself) {
+TEST_F(Interpreter, AProgramWithTotalsOfItsOwnHasAllOfThem) {
   decoder_.open_slot(0, 10, 10, 100);
   pass({{0, thread_start(10, 10, 100)}, {0, process_start(10, 101)}});
   ProcessStart next;
-  next.pid = 10, next.time_ns = 500, next.observation = profile::Observation::outside;
+  next.pid = 10, next.time_ns = 500, next.own_totals = 1;
   decoder_.open_slot(1, 10, 10, 500);
   pass({{1, thread_start(10, 10, 499)}, {1, bytes_of(next, RecordType::process_start)}});
   decoder_.update_totals(0, used(700, 5));

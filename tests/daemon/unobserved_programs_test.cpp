@@ -6,6 +6,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <vector>
 
 namespace crosstalk::daemon::unobserved_programs_test {
 namespace {
@@ -38,7 +39,7 @@ struct MessageSink final : RowSink {
 };
 
 UnobservedProgram program(const std::string& name, std::int32_t pid, std::uint64_t time_ns, bool withdrawn = false) {
-  return {Unobserved::other_loader, pid, withdrawn, time_ns, "/lib/other.so", name};
+  return {Unobserved::other_loader, pid, withdrawn, time_ns, "/lib/other.so", name, {}};
 }
 
 TEST(UnobservedProgramsTest, AreToldOnceTheyAreCertain) {
@@ -66,6 +67,29 @@ TEST(UnobservedProgramsTest, AFailedExecTakesItsNoticeBack) {
   ASSERT_EQ(sink.count.size(), 1U);
   EXPECT_EQ(sink.count.begin()->second, 1U);
   EXPECT_EQ(settled, std::vector<std::int32_t>{11});
+}
+
+TEST(UnobservedProgramsTest, ThoseThatAreWatchedFromOutsideAreNotTold) {
+  MessageSink sink;
+  UnobservedPrograms programs(sink, [](const UnobservedProgram&) {});
+  programs.take(program("/watched", 10, 100));
+  programs.take(program("/other", 11, 101));
+  UnobservedProgram of_32_bits = program("/32", 12, 102);
+  of_32_bits.reason = Unobserved::other_class;
+  programs.take(of_32_bits);
+  std::vector<std::int32_t> offered;
+  const auto watch = [&](UnobservedProgram& one) {
+    offered.push_back(one.pid);
+    one.unwatched = "it is too short";
+    return one.program == "/watched";
+  };
+  programs.offer(watch);
+  programs.offer(watch);
+  EXPECT_EQ(offered, (std::vector<std::int32_t>{10, 11})) << "once it is known why, nobody tries again";
+  programs.finish();
+  EXPECT_EQ(sink.count.size(), 2U);
+  EXPECT_TRUE(
+      sink.count.contains("/other was not observed: it is of another C library (/lib/other.so), and it is too short"));
 }
 
 TEST(UnobservedProgramsTest, ManyShareALine) {
