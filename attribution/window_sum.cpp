@@ -487,6 +487,9 @@ Analysis sum_of_intervals(std::span<const Analysis* const> intervals, std::size_
   sum.left_alone = last.left_alone;
   for (const Analysis* interval : intervals) {
     sum.session.recorder_cpu_ns += interval == &last ? 0 : interval->session.recorder_cpu_ns;
+    if (interval != &last && interval->session.unobserved_cpu_ns) {
+      sum.session.unobserved_cpu_ns = sum.session.unobserved_cpu_ns.value_or(0) + *interval->session.unobserved_cpu_ns;
+    }
     sum.duration_s += interval->duration_s;
     sum.cpu_s += interval->cpu_s;
   }

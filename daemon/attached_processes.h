@@ -40,6 +40,8 @@ class OutsideCollector {
   [[nodiscard]] virtual std::vector<profile::MessageRow> take_remarks() = 0;
   /// Returns the processes that it failed to observe since the last call, with unobserved_because.
   [[nodiscard]] virtual std::vector<profile::ProcessRow> take_unobserved() { return {}; }
+  /// Returns the CPU time so far of its processes that none of their observed threads has; nullopt: not known.
+  [[nodiscard]] virtual std::optional<std::uint64_t> unobserved_cpu_ns() { return std::nullopt; }
   /// All that happened before this time (CLOCK_MONOTONIC, ns) is in the arena.
   [[nodiscard]] virtual std::uint64_t handled_until_ns() const { return UINT64_MAX; }
 };
@@ -78,6 +80,9 @@ class AttachedProcesses {
   [[nodiscard]] std::vector<profile::MessageRow> take_remarks();
   [[nodiscard]] std::vector<profile::ProcessRow> take_unobserved() {
     return collector_ != nullptr ? collector_->take_unobserved() : std::vector<profile::ProcessRow>();
+  }
+  [[nodiscard]] std::optional<std::uint64_t> unobserved_cpu_ns() const {
+    return collector_ != nullptr ? collector_->unobserved_cpu_ns() : std::nullopt;
   }
   [[nodiscard]] std::uint64_t handled_until_ns() const {
     return collector_ != nullptr ? collector_->handled_until_ns() : UINT64_MAX;

@@ -91,9 +91,12 @@ profile::ThreadRegionRow IntervalTotals::of(const profile::ThreadRegionRow& row,
 }
 
 profile::Session IntervalTotals::of(const profile::Session& session) {
-  session_ = {session.recorder_cpu_ns, session.skipped_probes};
+  session_ = {session.recorder_cpu_ns, session.skipped_probes, session.unobserved_cpu_ns.value_or(0)};
   profile::Session told = session;
   told.recorder_cpu_ns = less(session.recorder_cpu_ns, session_base_.recorder_cpu_ns);
+  if (told.unobserved_cpu_ns) {
+    told.unobserved_cpu_ns = less(*session.unobserved_cpu_ns, session_base_.unobserved_cpu_ns);
+  }
   const profile::SkippedProbes& before = session_base_.skipped_probes;
   told.skipped_probes = {less(session.skipped_probes.unreadable, before.unreadable),
                          less(session.skipped_probes.in_handlers, before.in_handlers),

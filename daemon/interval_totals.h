@@ -80,6 +80,7 @@ class IntervalTotals {
   struct SessionBase {
     std::uint64_t recorder_cpu_ns = 0;
     profile::SkippedProbes skipped_probes;
+    std::uint64_t unobserved_cpu_ns = 0;
   };
 
   std::unordered_map<std::uint32_t, ThreadBase> thread_bases_;  // by thread

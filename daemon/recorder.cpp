@@ -400,7 +400,11 @@ void Recorder::put_given() {
 }
 
 void Recorder::put_remarks(Targets& targets) {
+  session_.unobserved_cpu_ns.reset();
   for (Target& target : targets) {
+    if (const auto unobserved_ns = target.unobserved_cpu_ns()) {
+      session_.unobserved_cpu_ns = session_.unobserved_cpu_ns.value_or(0) + *unobserved_ns;
+    }
     for (const profile::MessageRow& remark : target.take_remarks()) {
       sink_.put(remark);
     }

@@ -70,6 +70,11 @@ std::vector<profile::ProcessRow> Target::take_unobserved() {
   return attached != nullptr ? attached->take_unobserved() : std::vector<profile::ProcessRow>();
 }
 
+std::optional<std::uint64_t> Target::unobserved_cpu_ns() const {
+  const auto* const attached = std::get_if<AttachedProcesses>(&target_);
+  return attached != nullptr ? attached->unobserved_cpu_ns() : std::nullopt;
+}
+
 std::uint64_t Target::handled_until_ns() const {
   const auto* const attached = std::get_if<AttachedProcesses>(&target_);
   return attached != nullptr ? attached->handled_until_ns() : UINT64_MAX;

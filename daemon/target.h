@@ -51,6 +51,8 @@ class Target {
   [[nodiscard]] std::vector<profile::MessageRow> take_remarks();
   /// Returns the processes that an outside collector could not observe since the last call, and why.
   [[nodiscard]] std::vector<profile::ProcessRow> take_unobserved();
+  /// Returns the CPU time so far of an attachment's processes that none of their observed threads has, if known.
+  [[nodiscard]] std::optional<std::uint64_t> unobserved_cpu_ns() const;
   /// All that an outside collector saw before this time (CLOCK_MONOTONIC, ns) is in the arena.
   [[nodiscard]] std::uint64_t handled_until_ns() const;
 

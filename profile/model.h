@@ -62,6 +62,8 @@ struct Session {
   std::uint64_t memory_bytes = 0;     // arena bytes in use + recorder's peak RSS share
   std::uint64_t recorder_cpu_ns = 0;  // CPU time of the recorder itself, no part of any thread's
   std::string version;                // of crosstalk
+  // CPU time of the processes that no thread of the profile has, at least: threads came and went unobserved.
+  std::optional<std::uint64_t> unobserved_cpu_ns;
   SkippedProbes skipped_probes;
   WatchTrial watch_trial;  // the self-test of watchpoints at the recording's begin
   SessionConfig config;

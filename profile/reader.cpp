@@ -32,12 +32,17 @@ struct MetaValue {
 using Meta = std::map<std::string, MetaValue>;
 
 template <class Field>
+constexpr bool is_optional = false;
+template <class Value>
+constexpr bool is_optional<std::optional<Value>> = true;
+
+template <class Field>
 void assign(Field& field, const MetaValue& value) {
   if constexpr (std::is_same_v<Field, std::string>) {
     field = value.text;
-  } else if constexpr (std::is_same_v<Field, std::optional<int>>) {
+  } else if constexpr (is_optional<Field>) {
     if (!value.is_null) {
-      field = static_cast<int>(value.integer);
+      field = static_cast<typename Field::value_type>(value.integer);
     }
   } else if constexpr (std::is_same_v<Field, bool>) {
     field = value.integer != 0;

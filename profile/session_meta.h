@@ -43,6 +43,7 @@ void visit_session(S& session, Visitor&& visit) {
   visit("probes.went_on", session.skipped_probes.went_on);
   visit("memory_bytes", session.memory_bytes);
   visit("recorder_cpu_ns", session.recorder_cpu_ns);
+  visit("unobserved_cpu_ns", session.unobserved_cpu_ns);
   visit("version", session.version);
   auto& config = session.config;
   visit("config.period_ns", config.period_ns);

@@ -31,7 +31,7 @@ PRAGMA journal_mode = DELETE;
 bool is_of_our_recorder(std::string_view key) {
   return key.starts_with("config.") || key.starts_with("waits.") || key.starts_with("watchpoints.") ||
          key.starts_with("probes.") || key == "core.locked_ps" || key == "core.forward_ps" || key == "memory_bytes" ||
-         key == "recorder_cpu_ns";
+         key == "recorder_cpu_ns" || key == "unobserved_cpu_ns";
 }
 
 }  // namespace

@@ -59,7 +59,8 @@ template <class Value>
 void bind_value(sqlite::Statement& statement, const Value& value) {
   if constexpr (std::is_same_v<Value, std::string>) {
     statement.bind(std::string_view(value));
-  } else if constexpr (std::is_same_v<Value, std::optional<int>>) {
+  } else if constexpr (std::is_same_v<Value, std::optional<int>> ||
+                       std::is_same_v<Value, std::optional<std::uint64_t>>) {
     value ? statement.bind(static_cast<std::int64_t>(*value)) : statement.bind_null();
   } else if constexpr (std::is_floating_point_v<Value>) {
     statement.bind(static_cast<double>(value));

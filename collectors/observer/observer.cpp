@@ -21,6 +21,15 @@ std::string count_of(std::uint64_t number, const std::string& one, const std::st
   return std::to_string(number) + " " + (number == 1 ? one : many);
 }
 
+/// Returns the part of the CPU time that was not observed, "12 %"; empty: none, or too little to be certain.
+std::string unobserved_part(const CpuTimes& times) {
+  constexpr std::uint64_t least_ns = 50'000'000;
+  constexpr std::uint64_t all = 100;
+  const std::uint64_t percent =
+      times.unobserved_ns * all / std::max<std::uint64_t>(1, times.observed_ns + times.unobserved_ns);
+  return times.unobserved_ns < least_ns || percent == 0 ? "" : std::to_string(percent) + " %";
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Observer>> Observer::attach(const Assignment& assignment, const std::string& arena) {
@@ -81,6 +90,11 @@ void Observer::stop() {
   }
 }
 
+CpuTimes Observer::cpu_times() {
+  const std::lock_guard held(mutex_);
+  return session_->cpu_times();
+}
+
 std::vector<profile::MessageRow> Observer::take_remarks() {
   const std::lock_guard held(mutex_);
   const Unwatched missing = session_->unwatched();
@@ -95,6 +109,11 @@ std::vector<profile::MessageRow> Observer::take_remarks() {
   say(missing.brief_processes, "brief_processes_missed",
       count_of(missing.brief_processes, "process", "processes") +
           " had ended before they could be watched from outside");
+  if (const std::string part = unobserved_part(session_->cpu_times()); !part.empty()) {
+    say(1, "cpu_time_unobserved",
+        "threads that came and went before they were met, or soon after they had been looked at, used " + part +
+            " of the processes' CPU time: the profile has nothing of it");
+  }
   say(missing.refused_threads, "threads_not_watched",
       count_of(missing.refused_threads, "thread", "threads") +
           " could not be watched from outside: " + missing.thread_refusal);

@@ -15,6 +15,7 @@
 
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "collectors/observer/cpu_times.h"
 #include "collectors/pmu/counter_groups.h"
 #include "collectors/pmu/memory_events.h"
 #include "profile/model.h"
@@ -54,6 +55,8 @@ class Observer {
   void expect_no_more() { expects_more_.store(false, std::memory_order_relaxed); }
   /// Leaves the targets; all observations are in the arena when this returns. A second call does nothing.
   void stop();
+  /// Returns the processes' CPU times since their beginning, or since they were attached to.
+  [[nodiscard]] CpuTimes cpu_times();
   /// Returns warnings about what went unwatched since the last call. Waits while records are handled.
   [[nodiscard]] std::vector<profile::MessageRow> take_remarks();
   /// All that the kernel reported before this time (CLOCK_MONOTONIC, ns) is in the arena. Any thread.

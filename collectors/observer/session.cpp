@@ -295,6 +295,7 @@ std::uint64_t Session::pass() {
     spell_.cost_ns += static_cast<double>(own_ns - std::min(own_ns, looking_ns() - looking_before_ns));
   }
   take_turns(monotonic_ns());
+  look_at_brief(monotonic_ns());
   targets_.retire();
   tend(monotonic_ns());
   (void)spend_own();
@@ -333,7 +334,31 @@ std::uint64_t Session::note_cpu_time(WatchedThread& thread) {
   const std::uint64_t cpu_ns = thread.recorded_ns(cpu_time_of(thread.process->pid(), thread.tid));
   std::atomic<std::uint64_t>& told = thread.records->slot().cpu_ns;
   told.store(std::max(cpu_ns, told.load(std::memory_order_relaxed)), std::memory_order_relaxed);
+  thread.note_uncounted(cpu_ns);
   return cpu_ns;
+}
+
+/// The kernel reports neither what a thread starts during its rest nor its end. It counts context switches, a clock
+/// does not: of a thread that ends before its first review, nothing else would tell that time.
+void Session::look_at_brief(std::uint64_t now_ns) {
+  constexpr std::uint64_t pause_ns = 20'000'000;
+  constexpr std::uint64_t pause_of_thread_ns = 2'000'000;  // a look takes some microseconds for each
+  if (now_ns < look_due_ns_) {
+    return;
+  }
+  look_due_ns_ = now_ns + std::max(pause_ns, targets_.thread_count() * pause_of_thread_ns);
+  for (const auto& process : targets_.processes()) {
+    bool any = false;
+    for (const auto& thread : process->threads()) {
+      if (thread->rests() || now_ns - thread->begin_ns < second) {
+        note_cpu_time(*thread);
+      }
+      any = any || thread->rests();
+    }
+    if (any) {
+      process->meet_all();
+    }
+  }
 }
 
 /// An exec during the rest was not reported, so the process's user is checked as at the attachment.
@@ -440,6 +465,7 @@ void Session::review_thread(WatchedThread& thread, double passed_ns) {
   thread.traced = facts->tracer != 0;
   thread.process->tracing().note(facts->tracer);
   thread.ran_ns = cpu_ns;
+  thread.note_uncounted(cpu_ns);
   const auto cost_ns =
       static_cast<std::uint64_t>(switches * switch_price(config.switch_cost_ns, thread.period_ns) * thread.part);
   profile::ThreadSlot& slot = thread.records->slot();
@@ -475,6 +501,7 @@ void Session::review(std::uint64_t now_ns) {
     for (const auto& thread : process->threads()) {
       review_thread(*thread, passed_ns);
     }
+    process->count_cpu_times();
   }
 }
 

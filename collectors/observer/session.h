@@ -54,6 +54,7 @@ class Session final : private WatchWorld {
   void end();
   /// Returns what went unwatched since forget_told().
   [[nodiscard]] Unwatched unwatched() const;
+  [[nodiscard]] CpuTimes cpu_times() const { return targets_.cpu_times(); }
   /// Returns the processes since the last call that were there, and refused.
   [[nodiscard]] std::vector<PassedOver> take_refused() { return targets_.take_refused(); }
   /// Returns the state of hardware counters since forget_told().
@@ -106,6 +107,7 @@ class Session final : private WatchWorld {
   void take_turns(std::uint64_t now_ns);
   bool rouse(WatchedThread& thread, std::uint64_t now_ns);
   std::uint64_t note_cpu_time(WatchedThread& thread);
+  void look_at_brief(std::uint64_t now_ns);
   void expect_end_of(const WatchedThread& thread);
   void notice(const Awaited& awaited, unsigned events);
   void expect_end(const Target& process, std::uint64_t now_ns);
@@ -136,8 +138,9 @@ class Session final : private WatchWorld {
   std::uint64_t samples_ = 0;  // of all kinds, at the last review
   std::uint64_t begin_ns_;
   std::uint64_t review_due_ns_;
-  std::uint64_t reviewed_ns_;  // time of the last review
-  bool rested_ = false;        // a thread has
+  std::uint64_t look_due_ns_ = 0;  // at brief and resting threads
+  std::uint64_t reviewed_ns_;      // time of the last review
+  bool rested_ = false;            // a thread has
 };
 
 }  // namespace crosstalk::observer

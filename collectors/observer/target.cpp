@@ -105,6 +105,9 @@ Result<void> Target::begin() {
     return first && observer::has_ended(pid()) ? fail(ErrorCode::not_found, "it has ended") : first;
   }
   meet_all();
+  if (!identity_.newborn || identity_.whole_life) {
+    begin_cpu_times();
+  }
   return {};
 }
 
@@ -388,13 +391,39 @@ void Target::part(const WatchedThread& gone, std::optional<std::uint64_t> exit_n
   // A thread that rests has used time that its clock did not count.
   const std::uint64_t life_ns = exit_ns ? 0 : cpu_time_of(pid(), thread.tid);
   record.cpu_ns =
-      std::max({thread.cpu_before_ns + read_clock(thread.clock),
+      std::max({thread.cpu_before_ns + read_clock(thread.clock) + thread.uncounted_ns,
                 thread.records->slot().cpu_ns.load(std::memory_order_relaxed), thread.recorded_ns(life_ns)});
   record.voluntary_switches = thread.records->slot().switches.load(std::memory_order_relaxed);
   thread.records->slot().cpu_ns.store(record.cpu_ns, std::memory_order_relaxed);
   thread.records->write(record);
   thread.records->end();
+  parted_ns_ += record.cpu_ns;
   threads_.erase(found);
+  if (threads_.empty()) {  // the kernel may still tell, until the parent has asked how the process ended
+    count_cpu_times();
+  }
+}
+
+/// All time so far that is not its threads' is not to be recorded.
+void Target::begin_cpu_times() {
+  const std::uint64_t all_ns = process_cpu_ns(pid());
+  cpu_before_ns_ = all_ns - std::min(all_ns, parted_ns_ + times_.unobserved_ns);
+  for (const auto& thread : threads_) {
+    cpu_before_ns_ -= std::min(thread->cpu_before_ns, cpu_before_ns_);
+  }
+}
+
+void Target::count_cpu_times() {
+  const std::uint64_t all_ns = process_cpu_ns(pid());
+  if (all_ns == 0) {
+    return;  // it is gone
+  }
+  times_.observed_ns = parted_ns_;
+  for (const auto& thread : threads_) {
+    times_.observed_ns += std::max(thread->ran_ns, thread->records->slot().cpu_ns.load(std::memory_order_relaxed));
+  }
+  const std::uint64_t known_ns = cpu_before_ns_ + times_.observed_ns;
+  times_.unobserved_ns = all_ns - std::min(known_ns, all_ns);
 }
 
 void Target::part_all() {
@@ -421,6 +450,7 @@ void Target::begin_anew() {
     older_ = {tids.begin(), tids.end()};  // their records under the former program have their time
   }
   meet_all();
+  begin_cpu_times();
   maps_due_ns_ = 0;
   expect_new_maps();
 }

@@ -16,6 +16,7 @@
 #include "base/result.h"
 #include "base/zeroed.h"
 #include "collectors/observer/arena_ring.h"
+#include "collectors/observer/cpu_times.h"
 #include "collectors/observer/kernel_events.h"
 #include "collectors/observer/target_process.h"
 #include "collectors/observer/tracing.h"
@@ -95,6 +96,10 @@ class Target {
   /// Returns the number of new threads that were gone before they could be watched.
   [[nodiscard]] std::uint64_t missed() const { return missed_; }
   void forget_missed() { missed_ = 0; }
+  /// Compares the process's CPU time with that of its threads, which were reviewed just now.
+  void count_cpu_times();
+  /// Returns what count_cpu_times() found last.
+  [[nodiscard]] const CpuTimes& cpu_times() const { return times_; }
   /// Returns the number of live threads that could not be watched, and the reason for the last of them.
   [[nodiscard]] std::uint64_t refused() const { return refused_.size(); }
   [[nodiscard]] const std::string& refusal() const { return refusal_; }
@@ -117,6 +122,7 @@ class Target {
   void write_process(WatchedThread& thread) const;
   void write_start(WatchedThread& thread, const std::string& name) const;
   void read_maps();
+  void begin_cpu_times();
   void write_modules(std::vector<TargetModule> modules);
   [[nodiscard]] bool watched(pid_t tid) const;
 
@@ -142,6 +148,9 @@ class Target {
   std::uint64_t begun_ = 0;  // threads
   std::set<pid_t> older_;  // threads whose CPU time so far belongs to no record of this program: others' count in full
   std::uint64_t missed_ = 0;
+  std::uint64_t cpu_before_ns_ = 0;  // CPU time of the process that is no record's
+  std::uint64_t parted_ns_ = 0;      // recorded, of threads that were parted with
+  CpuTimes times_;
   std::set<pid_t> refused_;
   std::string refusal_;
   std::set<pid_t> unmeasured_;

@@ -12,6 +12,7 @@
 #include <charconv>
 #include <climits>
 #include <cstring>
+#include <ctime>
 #include <fstream>
 #include <map>
 #include <memory>
@@ -342,6 +343,21 @@ std::optional<ThreadFacts> thread_facts(pid_t pid, pid_t tid) {
 
 std::uint64_t cpu_time_of(pid_t pid, pid_t tid) {
   return number(file_text(folder_of(pid) + "/task/" + std::to_string(tid) + "/schedstat"));
+}
+
+std::uint64_t process_cpu_ns(pid_t pid) {
+  static const auto ticks_per_s = static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK));
+  const std::string text = file_text(folder_of(pid) + "/stat");
+  const std::size_t name_end = text.rfind(')');
+  std::istringstream fields(name_end == std::string::npos ? std::string() : text.substr(name_end + 1));
+  constexpr int before_times = 11;  // state, ..., majflt, cmajflt (proc(5))
+  std::string other;
+  for (int field = 0; field < before_times; ++field) {
+    fields >> other;
+  }
+  std::uint64_t user = 0, system = 0;
+  fields >> user >> system;
+  return (user + system) * (1'000'000'000 / ticks_per_s);
 }
 
 ProcessFacts process_facts(pid_t pid) {

@@ -79,6 +79,9 @@ struct ThreadFacts {
 /// CPU time of the thread's life; 0: not known.
 [[nodiscard]] std::uint64_t cpu_time_of(pid_t pid, pid_t tid);
 
+/// CPU time of the process with all its threads, past ones included, by ticks of the kernel; 0: it is gone.
+[[nodiscard]] std::uint64_t process_cpu_ns(pid_t pid);
+
 struct ProcessFacts {
   std::string executable;              // the file; empty: not known
   std::vector<std::string> arguments;  // its command line

@@ -14,6 +14,11 @@ namespace {
 constexpr int most_looks_for_children = 8;  // for processes that processes start while we look
 constexpr std::size_t most_named = 1000;
 
+void add_to(CpuTimes& sum, const CpuTimes& times) {
+  sum.observed_ns += times.observed_ns;
+  sum.unobserved_ns += times.unobserved_ns;
+}
+
 }  // namespace
 
 Targets::Targets(ArenaAccess arena, const Selection& selection, const MemoryEvents& memory)
@@ -153,6 +158,7 @@ void Targets::retire() {
     const bool over = process->threads().empty() && (process->is_left() || process->has_ended());
     if (over) {
       add_to(retired_, *process);
+      observer::add_to(retired_times_, process->cpu_times());
     }
     return over;
   });
@@ -238,6 +244,14 @@ void Targets::add_to(Unwatched& sum, const Target& target) {
     ++sum.traced_processes;
     sum.tracer = target.tracing().tracer();
   }
+}
+
+CpuTimes Targets::cpu_times() const {
+  CpuTimes sum = retired_times_;
+  for (const auto& process : processes_) {
+    observer::add_to(sum, process->cpu_times());
+  }
+  return sum;
 }
 
 void Targets::forget_told() {

@@ -91,6 +91,8 @@ class Targets {
   [[nodiscard]] std::uint64_t period_ns() const { return period_ns_; }
   void set_period(std::uint64_t period_ns);
   [[nodiscard]] Unwatched unwatched() const;
+  /// Returns the times of all processes, past ones included, as last counted.
+  [[nodiscard]] CpuTimes cpu_times() const;
   /// Returns the processes since the last call that were there, and refused: the first thousand.
   [[nodiscard]] std::vector<PassedOver> take_refused() { return std::exchange(refused_, {}); }
   /// Forgets what unwatched() tells of processes and threads that are gone.
@@ -112,9 +114,11 @@ class Targets {
   std::uint32_t begun_ = 0;  // processes
   bool recording_ = false;   // begin() is over: processes that are met from now on began during the recording
   std::uint64_t period_ns_;
+  std::uint64_t look_due_ns_ = 0;             // for unreported threads
   Zeroed<watch_policy::Board> shared_board_;  // of lines that processes share
   std::set<pid_t> passed_over_;               // children that could not be watched
   Unwatched retired_;                         // of those, and of processes that have ended
+  CpuTimes retired_times_;                    // of processes that have ended
   std::vector<PassedOver> refused_;
 };
 

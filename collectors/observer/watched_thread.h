@@ -12,6 +12,7 @@
 
 #include "collectors/observer/arena_ring.h"
 #include "collectors/observer/counter_reader.h"
+#include "collectors/observer/kernel_events.h"
 #include "collectors/observer/memory_sampler.h"
 #include "collectors/observer/open_event.h"
 #include "collectors/observer/perf_ring.h"
@@ -38,6 +39,7 @@ struct WatchedThread {
   std::uint64_t random = 1;               // state of its draws
   std::uint64_t cpu_ns = 0;               // under its clocks, at its last sample
   std::uint64_t cpu_before_ns = 0;        // under its former clocks, and before the first if it began meanwhile
+  std::uint64_t uncounted_ns = 0;         // that the clocks did not count: of context switches, and while it rested
   bool fresh = true;                      // its clock has not ticked yet
   std::uint64_t period_ns = 0;            // of its clock
   std::uint64_t first_period_ns = 0;      // and when it was opened
@@ -58,6 +60,11 @@ struct WatchedThread {
   /// The recorded part of the CPU time of its life.
   [[nodiscard]] std::uint64_t recorded_ns(std::uint64_t life_ns) const {
     return life_ns - std::min(life_before_ns, life_ns);
+  }
+  /// `cpu_ns`: the recorded part by the scheduler, which is up to a tick behind.
+  void note_uncounted(std::uint64_t cpu_ns) {
+    const std::uint64_t counted_ns = cpu_before_ns + read_clock(clock);
+    uncounted_ns = std::max(uncounted_ns, cpu_ns - std::min(counted_ns, cpu_ns));
   }
   [[nodiscard]] bool rests() const { return !events.has_value(); }
   [[nodiscard]] std::uint32_t number() const { return records->number(); }

@@ -436,12 +436,17 @@ Json waits(const profile::ProcessorWaits& waits) {
           {"share", ran_s + waited_s > 0 ? number(waited_s / (ran_s + waited_s)) : Json(nullptr)}};
 }
 
+Json unobserved_cpu(const profile::Session& session) {
+  return session.unobserved_cpu_ns ? number(static_cast<double>(*session.unobserved_cpu_ns) * 1e-9) : Json(nullptr);
+}
+
 Json head(const Analysis& analysis) {
   return {{"schema", "crosstalk.report/1"},
           {"command", analysis.session.command},
           {"exit_status", known(analysis.session.exit_status)},
           {"duration_s", number(analysis.duration_s)},
           {"cpu_s", cpu_time_known(analysis) ? number(analysis.cpu_s) : Json(nullptr)},
+          {"unobserved_cpu_s", unobserved_cpu(analysis.session)},
           {"complete", analysis.session.complete},
           {"filter", known_text(analysis.filter)},
           {"machine", machine(analysis.session)},

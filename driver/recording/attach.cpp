@@ -25,6 +25,9 @@ class AttachedObserver final : public daemon::OutsideCollector {
   void expect_no_more() override { observer_->expect_no_more(); }
   void stop() override { observer_->stop(); }
   [[nodiscard]] std::vector<profile::MessageRow> take_remarks() override { return observer_->take_remarks(); }
+  [[nodiscard]] std::optional<std::uint64_t> unobserved_cpu_ns() override {
+    return observer_->cpu_times().unobserved_ns;
+  }
   [[nodiscard]] std::uint64_t handled_until_ns() const override { return observer_->handled_until_ns(); }
   [[nodiscard]] std::vector<profile::ProcessRow> take_unobserved() override {
     std::vector<profile::ProcessRow> rows;

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <set>
 
@@ -48,6 +49,21 @@ void draw_summary(Canvas& canvas, const Analysis& analysis, const attribution::G
 
 }  // namespace
 
+namespace {
+
+/// The CPU time, and of how much it is a part if threads went unobserved.
+std::string cpu_time_text(const Analysis& analysis) {
+  constexpr double least_part = 0.01;
+  constexpr double least_s = 0.05;  // the kernel counts a process's time by ticks
+  const double unobserved_s = static_cast<double>(analysis.session.unobserved_cpu_ns.value_or(0)) * 1e-9;
+  const double all_s = analysis.cpu_s + unobserved_s;
+  return unobserved_s < std::max(least_s, least_part * all_s)
+             ? seconds_text(analysis.cpu_s) + " CPU time"
+             : seconds_text(analysis.cpu_s) + " of " + seconds_text(all_s) + " CPU time observed";
+}
+
+}  // namespace
+
 void draw_head(Canvas& canvas, const Analysis& analysis) {
   std::string facts = seconds_text(analysis.duration_s);
   std::set<std::int32_t> processes;  // one that executes another program has a row for each
@@ -57,7 +73,7 @@ void draw_head(Canvas& canvas, const Analysis& analysis) {
   facts += processes.size() > 1 ? fmt::format(", {} processes", processes.size()) : "";
   facts += ", " + attribution::count_of(analysis.threads.size(), "thread", "threads");
   if (analysis.shares_of.empty()) {
-    facts += cpu_time_known(analysis) ? ", " + seconds_text(analysis.cpu_s) + " CPU time" : ", CPU time not known";
+    facts += cpu_time_known(analysis) ? ", " + cpu_time_text(analysis) : ", CPU time not known";
   }
   if (analysis.session.exit_status) {
     facts += fmt::format(", exit status {}", *analysis.session.exit_status);

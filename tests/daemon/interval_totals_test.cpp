@@ -138,6 +138,7 @@ TEST(IntervalTotals, OfTheSessionAreDifferencesAndSumsOfItsThreads) {
   profile::Session session;
   session.recorder_cpu_ns = 40;
   session.skipped_probes = {1, 2, 3};
+  session.unobserved_cpu_ns = 100;
   IntervalTotals first;
   (void)first.of(thread(30, 30), 0, 150 * ms);
   EXPECT_EQ(first.of(session).recorder_cpu_ns, 40U);
@@ -146,9 +147,11 @@ TEST(IntervalTotals, OfTheSessionAreDifferencesAndSumsOfItsThreads) {
   EXPECT_EQ(second.of(session).waits.threads, 0U) << "it has not run";
   (void)second.of(thread(50, 50), 150 * ms, 200 * ms);
   session.recorder_cpu_ns = 70;
+  session.unobserved_cpu_ns = 130;
   session.skipped_probes = {1, 4, 6};
   const profile::Session told = second.of(session);
   EXPECT_EQ(told.recorder_cpu_ns, 30U);
+  EXPECT_EQ(told.unobserved_cpu_ns, 30U);
   EXPECT_EQ(told.skipped_probes.unreadable, 0U);
   EXPECT_EQ(told.skipped_probes.in_handlers, 2U);
   EXPECT_EQ(told.skipped_probes.beside_another, 3U);

@@ -32,9 +32,9 @@ void expect_keys(const json& object, const std::set<std::string>& wanted) {
   }
 }
 
-const std::set<std::string> head = {"waits",      "waits_measured", "schema",   "command",   "exit_status",
-                                    "duration_s", "cpu_s",          "complete", "machine",   "processes",
-                                    "threads",    "warnings",       "filter",   "processors"};
+const std::set<std::string> head = {"waits",      "waits_measured", "schema",   "command",    "exit_status",
+                                    "duration_s", "cpu_s",          "complete", "machine",    "processes",
+                                    "threads",    "warnings",       "filter",   "processors", "unobserved_cpu_s"};
 
 json whole() { return json::parse(render_json(test::sample_analysis(), std::nullopt)); }
 

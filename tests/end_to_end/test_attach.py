@@ -49,6 +49,21 @@ print(time.process_time())
 """
 
 
+# Threads that live for about a millisecond, and then a second in which what was seen can be reviewed. Tells its CPU time.
+BRIEF_THREADS = """
+import threading, time
+def work():
+    for _ in range(10000): pass
+end = time.monotonic() + 1.5
+while time.monotonic() < end:
+    threads = [threading.Thread(target=work) for _ in range(10)]
+    for thread in threads: thread.start()
+    for thread in threads: thread.join()
+time.sleep(1.5)
+print(time.process_time())
+"""
+
+
 # Ends its first thread by a system call, which leaves a zombie: the others go on.
 FIRST_THREAD_ENDS = """
 import ctypes, hashlib, os, sys, threading, time
@@ -554,6 +569,39 @@ class FirstThread(Attachment):
         result = self.attach(process.pid, "--duration", "7")
         self.assertEqual((result.status, result.stderr), (0, ""))
         self.check_after(process, result.profile, begin_ns + int(3.5e9))
+
+
+class Unmet(harness.Case):
+    """The profile says how much of the CPU time it has nothing of."""
+
+    def check_times(self, command, options, truth_of):
+        recorded = self.record(command, options)
+        self.assertEqual(recorded.status, 0, recorded.stderr)
+        truth = truth_of(recorded.stdout)
+        report = self.report(recorded.profile)
+        told = report["cpu_s"] + report["unobserved_cpu_s"]
+        self.assertGreater(told, 0.8 * truth, report["unobserved_cpu_s"])
+        self.assertLess(told, 1.25 * truth + 0.1, report["unobserved_cpu_s"])
+        said = "cpu_time_unobserved" in {warning["code"] for warning in report["warnings"]}
+        text = harness.run([harness.CROSSTALK, "report", "-i", recorded.profile, "--color", "never"]).stdout
+        if report["unobserved_cpu_s"] > 0.1 * truth:
+            self.assertTrue(said)
+            self.assertIn("CPU time observed", text.splitlines()[1])
+        return report
+
+    @needs_events
+    def test_threads_that_come_and_go(self):
+        self.check_times([sys.executable, "-c", BRIEF_THREADS], ("--observer",), float)
+
+    @needs_events
+    def test_nothing_is_unmet_where_threads_stay(self):
+        report = self.check_times([sys.executable, "-c", TWICE], ("--observer",), float)
+        self.assertLess(report["unobserved_cpu_s"], 0.1)
+
+    @needs_events
+    def test_it_is_not_known_of_programs_with_the_library(self):
+        recorded = self.record([sys.executable, "-c", TWICE])
+        self.assertIsNone(self.report(recorded.profile)["unobserved_cpu_s"])
 
 
 @harness.verify("compares measured costs")

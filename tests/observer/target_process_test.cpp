@@ -10,6 +10,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <ctime>
+#include <string>
 #include <thread>
 
 #include "collectors/code_mapping.h"
@@ -162,6 +164,35 @@ TEST(TargetProcess, CodeOfAFileOutsideOfModulesIsAPartOfIt) {
     many.push_back(mapping(0x10000 + 0x2000 * page, "/bin/node", true));
   }
   EXPECT_EQ(parts_of(many, {program}).size(), collectors::most_mapped_parts) << "they may not fill the ring";
+}
+
+TEST(TargetProcess, AProcessesCpuTimeHoldsThatOfPastThreads) {
+  constexpr std::uint64_t used_ns = 100'000'000;
+  std::thread([] {
+    timespec now{};
+    while (::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now) == 0 && now.tv_nsec < static_cast<long>(used_ns)) {
+    }
+  }).join();
+  EXPECT_GT(process_cpu_ns(::getpid()), used_ns / 2);
+  EXPECT_EQ(process_cpu_ns(0x3ffffff), 0U) << "there is no such process";
+}
+
+TEST(TargetProcess, TheLibraryIsExpectedWhereTheEnvironmentNamesAnArena) {
+  const auto is_expected = [](const char* variable) {
+    char command[] = "sleep";
+    char seconds[] = "20";
+    char* const arguments[] = {command, seconds, nullptr};
+    std::string text = variable;
+    char* const environment[] = {text.data(), nullptr};
+    pid_t pid = 0;
+    EXPECT_EQ(::posix_spawn(&pid, "/bin/sleep", nullptr, nullptr, arguments, environment), 0);
+    const bool expected = loads_library(pid);
+    ::kill(pid, SIGKILL);
+    ::waitpid(pid, nullptr, 0);
+    return expected;
+  };
+  EXPECT_TRUE(is_expected("CROSSTALK_ARENA=/proc/1/fd/9"));
+  EXPECT_FALSE(is_expected("NO_CROSSTALK_ARENA=/proc/1/fd/9"));
 }
 
 TEST(TargetProcess, ArgumentsAreToldFromTheZerosBehindATitle) {

@@ -77,6 +77,7 @@ inline Session a_session() {
   session.cpus = 8;
   session.memory_bytes = 123456;
   session.recorder_cpu_ns = 987;
+  session.unobserved_cpu_ns = 654;
   session.version = "0.1.0";
   session.watch_trial = {TrialVerdict::partly, trial_locked | trial_load, 3, "an emulator", "take another"};
   session.config.budget = 0.05;

@@ -59,6 +59,7 @@ TEST_F(RoundTrip, SessionKeepsEveryField) {
   EXPECT_EQ(got.cpus, 8U);
   EXPECT_EQ(got.memory_bytes, want.memory_bytes);
   EXPECT_EQ(got.recorder_cpu_ns, 987U);
+  EXPECT_EQ(got.unobserved_cpu_ns, 654U);
   EXPECT_DOUBLE_EQ(got.config.budget, 0.05);
   EXPECT_EQ(got.config.clock, ClockKind::perf);
   EXPECT_EQ(got.config.method, Method::probe);
