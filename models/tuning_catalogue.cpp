@@ -2,6 +2,7 @@
 #include "models/tuning_catalogue.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "models/words.h"
@@ -26,13 +27,20 @@ double waited(const E& e, CycleClass which) {
   return e.waits != nullptr && e.elapsed_s > 0 ? (*e.waits)[which].value_or(0) / e.elapsed_s : 0;
 }
 
+constexpr std::array levels_of_data = {CycleClass::l1d, CycleClass::l2, CycleClass::l3, CycleClass::memory,
+                                       CycleClass::data};
+
 double waited_for_data(const E& e) {
   double sum = 0;
-  for (const CycleClass which :
-       {CycleClass::l1d, CycleClass::l2, CycleClass::l3, CycleClass::memory, CycleClass::data}) {
+  for (const CycleClass which : levels_of_data) {
     sum += waited(e, which);
   }
   return sum;
+}
+
+bool waits_for_data_known(const E& e) {
+  return e.waits != nullptr && std::any_of(levels_of_data.begin(), levels_of_data.end(),
+                                           [&](CycleClass which) { return (*e.waits)[which].has_value(); });
 }
 
 /// Part of the time that it waits for data from far levels, beyond L1D or L2, and the evidence. Samples also stand at
@@ -57,6 +65,11 @@ FarWait far_wait(const E& e, bool beyond_l1d) {
 double idle(const E& e) {
   const auto bound = bound_of(e.busy);
   return e.elapsed_s > 0 && bound ? std::clamp(1 - bound->seconds / e.elapsed_s, 0.0, 1.0) : 0;
+}
+
+/// True if most accesses jump from line to line, over more of them than the first-level cache holds.
+bool jumps(const E& e) {
+  return e.long_strides && e.long_strides->part >= most_of && e.long_strides->lines_bytes > e.first_level_bytes;
 }
 
 std::string busy_in_words(const E& e, Unit unit) {
@@ -136,8 +149,8 @@ Found library_kernel(const E& e) {
 
 Found vectorise(const E& e) {
   const double fpu_time = std::max({busy(e, Unit::fpu), waited(e, CycleClass::fpu), idle(e)});
-  if (!e.packed || *e.packed >= 1 - much || fpu_time < much) {
-    return std::nullopt;
+  if (!e.packed || *e.packed >= 1 - much || fpu_time < much || jumps(e)) {
+    return std::nullopt;  // elements that lie apart fill no vector
   }
   return Weighed{(1 - *e.packed) * fpu_time,
                  {"Let the compiler use vectors: innermost loop over adjacent elements, no aliasing (restrict), no "
@@ -209,6 +222,23 @@ Found contiguous(const E& e) {
       {"Store together what is used together, so that vectors are loaded and not gathered",
        "A gather or scatter takes an access for each element.",
        "An iteration has " + figure(e.gathers) + " gathers and " + figure(e.scatters) + " scatters.", "5.2.6, 5.5.3"}};
+}
+
+/// Comes first: nothing else helps much while each access fetches a line. The source has no entry for it.
+Found exchange_loops(const E& e) {
+  const double waiting = waited_for_data(e);
+  if (!jumps(e) || (waits_for_data_known(e) && waiting < much)) {
+    return std::nullopt;
+  }
+  return Weighed{
+      1 + waiting,
+      {"Go through memory in order: exchange the loops, so that the innermost one goes over adjacent elements, or lay "
+       "the data out in the order of their use",
+       "Each access fetches a whole line for one element, and the line is gone before its other elements are used.",
+       percent(e.long_strides->part) + " of its accesses move by a line or more an iteration, one by " +
+           figure(e.long_strides->stride_bytes) + " bytes." +
+           (waiting > 0 ? " It waits for data for " + percent(waiting) + " of the time." : ""),
+       ""}};
 }
 
 Found order_indices(const E& e) {
@@ -307,9 +337,9 @@ Found balance_threads(const E& e) {
 }
 
 constexpr Found (*catalogue[])(const E&) = {
-    block_for_memory,  store_streaming, block_for_cache, wider_accesses, library_kernel, vectorise, widen,
-    fuse_multiply_add, break_chain,     fewer_divisions, contiguous,     order_indices,  prefetch,  split_loop,
-    inline_calls,      straighten,      balance_threads};
+    block_for_memory,  store_streaming, block_for_cache, wider_accesses, library_kernel, vectorise,     widen,
+    fuse_multiply_add, break_chain,     fewer_divisions, contiguous,     exchange_loops, order_indices, prefetch,
+    split_loop,        inline_calls,    straighten,      balance_threads};
 
 }  // namespace
 

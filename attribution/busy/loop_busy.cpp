@@ -524,12 +524,34 @@ void Figures::fill_advice(const LoopRow& loop, const Known& known, LoopFigures& 
   evidence.local_share = local_share(loop, known);
   evidence.stores_only_new = known.traffic.stores_only_new;
   evidence.imbalance = figures.imbalance;
+  const auto code = innermost_loop(view_.code(), {loop.module_file, loop.header});
+  const auto pairs = evidence_.pairs.find({loop.module_file, loop.header});
+  if (code && pairs != evidence_.pairs.end() && !inside_.contains(loop.id)) {
+    evidence.long_strides = long_strides(symbolizer::loop_operands(*code->anatomy, code->index), pairs->second);
+  }
+  if (const models::Cache* first = evidence_.machine != nullptr ? evidence_.machine->cache_of(1) : nullptr) {
+    evidence.first_level_bytes = static_cast<double>(first->bytes);
+  }
   figures.advice = models::remedies_for(evidence);
+}
+
+/// True if the loop's threads all lived at one moment. Those that came one after another waited for nobody.
+bool lived_at_once(const LoopRow& loop, const ProgramView& view) {
+  std::uint64_t last_begin = 0;
+  std::uint64_t first_end = UINT64_MAX;
+  for (const LoopThread& each : loop.threads) {
+    if (view.knows(ThreadId{each.thread})) {
+      const profile::ThreadRow& thread = view.threads()[each.thread];
+      last_begin = std::max(last_begin, thread.begin_ns);
+      first_end = std::min(first_end, thread.end_ns != 0 ? thread.end_ns : UINT64_MAX);
+    }
+  }
+  return last_begin < first_end;
 }
 
 /// Fills in the average number of threads that execute the loop at once, from their times. A thread that spins at a
 /// barrier in the loop waits as long as the slowest one works, so imbalance uses the time without waits.
-void fill_threads(const LoopRow& loop, LoopFigures& figures) {
+void fill_threads(const LoopRow& loop, const ProgramView& view, LoopFigures& figures) {
   double most = 0;
   std::vector<double> work_s;
   for (const LoopThread& thread : loop.threads) {
@@ -537,7 +559,7 @@ void fill_threads(const LoopRow& loop, LoopFigures& figures) {
     work_s.push_back(std::max(0.0, thread.cpu_s - thread.waiting_s));
   }
   figures.threads = most > 0 ? std::max(1.0, loop.cpu_s / most) : 1;
-  figures.imbalance = models::imbalance(work_s);
+  figures.imbalance = lived_at_once(loop, view) ? models::imbalance(work_s) : std::nullopt;
 }
 
 LoopFigures Figures::figures_of(const LoopRow& loop) {
@@ -547,7 +569,7 @@ LoopFigures Figures::figures_of(const LoopRow& loop) {
   known.own_callees = known.body && known.body->calls ? own_callees_of(loop) : std::vector<std::string>();
   known.counted = counted_of(loop);
   find_mix(loop, known);
-  fill_threads(loop, figures);
+  fill_threads(loop, view_, figures);
   if (evidence_.machine != nullptr && !evidence_.machine->processors.empty()) {  // threads may come one after another
     figures.threads = std::min(figures.threads, static_cast<double>(evidence_.machine->processors.size()));
   }

@@ -146,6 +146,40 @@ LoopStreams streams_of(const std::vector<LoopOperand>& operands, const LoopPairs
   return result;
 }
 
+std::optional<models::LongStrides> long_strides(const std::vector<LoopOperand>& operands, const LoopPairs& loop) {
+  constexpr double line_bytes = 64;
+  std::vector<const StreamPair*> pairs;
+  for (const StreamPair& pair : loop.pairs) {
+    pairs.push_back(&pair);
+  }
+  if (pairs.size() < least_pairs) {
+    return std::nullopt;
+  }
+  models::LongStrides found;
+  double moving = 0;
+  double jumping = 0;
+  for (const LoopOperand& operand : operands) {
+    const auto track = operand.one_place ? std::nullopt : track_of(operand, pairs);
+    const bool constant = track && one_stride(*track);
+    moving += operand.one_place || (constant && track->places.front().first.stride == 0) ? 0 : 1;
+    if (!constant) {
+      continue;
+    }
+    const models::Stream stream = stream_of(*track);
+    const double stride = std::abs(static_cast<double>(stream.stride));
+    if (stride >= line_bytes) {
+      ++jumping;
+      const double lines = static_cast<double>(stream.high - stream.low) / stride + 1;
+      if (lines * line_bytes > found.lines_bytes) {
+        found.stride_bytes = stride;
+        found.lines_bytes = lines * line_bytes;
+      }
+    }
+  }
+  found.part = moving > 0 ? jumping / moving : 0;
+  return jumping > 0 ? std::optional(found) : std::nullopt;
+}
+
 StreamSamples::Spot StreamSamples::new_spot(ModulePlace place) {
   const auto loop = innermost_loop(view_.code(), place);
   if (!loop) {

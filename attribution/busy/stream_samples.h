@@ -14,6 +14,7 @@
 #include "attribution/program/by_place.h"
 #include "attribution/program/program_view.h"
 #include "models/stream_traffic.h"
+#include "models/tuning_catalogue.h"
 #include "symbolizer/loops/loop_operands.h"
 
 namespace crosstalk::attribution {
@@ -46,6 +47,11 @@ struct LoopStreams {
 /// repeatedly over parts of it, which the model does not cover.
 [[nodiscard]] LoopStreams streams_of(const std::vector<symbolizer::LoopOperand>& operands, const LoopPairs& pairs,
                                      double iterations_per_s);
+
+/// The accesses that move by a constant stride of a line or more, by the pairs of all threads: also of those that live
+/// too shortly for streams_of(). nullopt: there is none, or too few pairs tell.
+[[nodiscard]] std::optional<models::LongStrides> long_strides(const std::vector<symbolizer::LoopOperand>& operands,
+                                                              const LoopPairs& pairs);
 
 class StreamSamples {
  public:

@@ -50,6 +50,14 @@ TEST_F(LoopBusy, UnequalTimesAreImbalance) {
   EXPECT_FALSE(figures_of(loop_of({{0, 2, 2, 0}})).imbalance) << "one thread";
 }
 
+TEST_F(LoopBusy, ThreadsThatCameOneAfterAnotherAreNoImbalance) {
+  threads_[0].end_ns = 100;
+  threads_[1].begin_ns = 50;
+  EXPECT_TRUE(figures_of(loop_of({{0, 2, 2, 0}, {1, 1, 1, 0}})).imbalance) << "they met";
+  threads_[1].begin_ns = 100;
+  EXPECT_FALSE(figures_of(loop_of({{0, 2, 2, 0}, {1, 1, 1, 0}})).imbalance);
+}
+
 TEST_F(LoopBusy, WhoSpinsForTheSlowestDoesNotWork) {
   // All have been in the loop as long as the slowest; three of them waited for it most of that time.
   const LoopFigures figures = figures_of(loop_of({{0, 2, 2, 0}, {1, 2, 2, 1.5}, {2, 2, 2, 1.5}, {3, 2, 2, 1.5}}));

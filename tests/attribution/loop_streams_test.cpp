@@ -96,6 +96,26 @@ TEST(LoopStreams, WhatIsLoadedIsWhereSamplesSawIt) {
   EXPECT_EQ(found.scattered[0].high, 0x9000U);
 }
 
+TEST(LongStrides, AreSeenOfThreadsThatLiveForOneRound) {
+  LoopPairs loop = pairs_of([](double t) { return t * per_s * 8; });
+  loop.pairs.resize(12);
+  for (std::size_t i = 0; i < loop.pairs.size(); ++i) {
+    loop.pairs[i].thread = static_cast<std::uint32_t>(i);  // one pair of each
+    loop.pairs[i].from.step[rax] = loop.pairs[i].to.step[rax] = 4096;
+  }
+  EXPECT_NE(streams_of(triad, loop, per_s).unknown, "");
+  const auto found = long_strides(triad, loop);
+  ASSERT_TRUE(found);
+  EXPECT_DOUBLE_EQ(found->part, 1);
+  EXPECT_DOUBLE_EQ(found->stride_bytes, 4096);
+  EXPECT_GT(found->lines_bytes, 64 * 8);
+  EXPECT_FALSE(long_strides(triad, pairs_of([](double t) { return t * per_s * 8; }))) << "adjacent elements";
+  loop.pairs[3].from.step[rax] = loop.pairs[3].to.step[rax] = 8;
+  EXPECT_FALSE(long_strides(triad, loop)) << "no constant stride";
+  loop.pairs.resize(2);
+  EXPECT_FALSE(long_strides(triad, loop)) << "too few pairs";
+}
+
 TEST(LoopStreams, FewPairsTellNothing) {
   LoopPairs loop = pairs_of([](double t) { return t; });
   loop.pairs.resize(5);

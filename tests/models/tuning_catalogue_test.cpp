@@ -70,6 +70,26 @@ TEST(TuningCatalogue, AChainOfOperationsIsToBeBroken) {
   EXPECT_FALSE(advises(evidence, "5.4.12"));
 }
 
+TEST(TuningCatalogue, JumpsFromLineToLineAreToBeMendedFirst) {
+  TuningEvidence evidence = busy_with(Unit::fpu, 0.3);
+  evidence.packed = 0.0;
+  evidence.imbalance = 0.9;
+  CycleAccount waits;
+  waits.at(CycleClass::data) = 0.7;
+  evidence.waits = &waits;
+  EXPECT_TRUE(has_title(evidence, "Let the compiler use vectors"));
+  evidence.long_strides = LongStrides{1, 23168, 185344};
+  EXPECT_TRUE(remedies_for(evidence, 1)[0].title.starts_with("Go through memory in order"));
+  EXPECT_FALSE(has_title(evidence, "Let the compiler use vectors")) << "elements that lie apart fill none";
+  waits.at(CycleClass::data) = 0.1;
+  EXPECT_FALSE(has_title(evidence, "Go through memory in order")) << "it waits for little";
+  waits.at(CycleClass::data) = 0.7;
+  evidence.long_strides->lines_bytes = 8192;
+  EXPECT_FALSE(has_title(evidence, "Go through memory in order")) << "the first-level cache holds these lines";
+  evidence.long_strides = LongStrides{0.25, 23168, 185344};
+  EXPECT_FALSE(has_title(evidence, "Go through memory in order")) << "most accesses do not";
+}
+
 TEST(TuningCatalogue, IndirectAccessIsToBeOrdered) {
   TuningEvidence evidence = busy_with(Unit::memory, 0.3);
   CycleAccount waits;
