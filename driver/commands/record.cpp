@@ -451,6 +451,10 @@ int record(const RecordRequest& request) {
   if (const std::string source = in_a_line(prepared->source); !source.empty() && request.pidfds.empty()) {
     log_notice(source);
   }
+  const bool inside = !prepared->attachment && !prepared->to_command;
+  if (const std::string clock = coarse_clock_in_a_line(options.config, kernel_tick_ns()); inside && !clock.empty()) {
+    log_notice(clock);
+  }
   await_begin(request);
   ProgressLine line(!request.quiet);
   options.progress = [&line](const daemon::Progress& progress) { line.show(progress); };

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver/recording/source_selection.h"
 
+#include <fmt/format.h>
+#include <time.h>
+
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -128,6 +131,27 @@ std::string in_a_line(const SourceSelection& selected) {
   const collectors::ChosenSource& chosen = selected.chosen;
   const bool named = !selected.asked_by.empty() || (chosen.source == SourceKind::clock && chosen.verdicts.size() <= 1);
   return named ? "" : collectors::in_a_line(chosen);
+}
+
+std::string coarse_clock_in_a_line(const profile::SessionConfig& config, std::uint64_t tick_ns) {
+  constexpr double ns_per_ms = 1e6;
+  if (config.period_ns >= tick_ns || config.clock == profile::ClockKind::perf) {
+    return {};
+  }
+  const bool only_timer = config.clock == profile::ClockKind::posix || config.perf_allowed == 0;
+  return fmt::format(
+      "samples come each {:.3g} ms of CPU time, not each {:.3g} ms,{} POSIX timers: the kernel looks at them "
+      "once a tick{}",
+      static_cast<double>(tick_ns) / ns_per_ms, static_cast<double>(config.period_ns) / ns_per_ms,
+      only_timer ? " by" : " in threads whose clocks are",
+      config.perf_allowed != 0 ? "; --event task-clock has none" : "");
+}
+
+std::uint64_t kernel_tick_ns() {
+  timespec resolution{};
+  return ::clock_getres(CLOCK_MONOTONIC_COARSE, &resolution) == 0 && resolution.tv_sec == 0
+             ? static_cast<std::uint64_t>(resolution.tv_nsec)
+             : 0;
 }
 
 std::string obstacle_inside(const SourceSelection& selected) {

@@ -119,6 +119,24 @@ TEST(SourceSelection, ALineTellsItUnlessItWasNamed) {
   EXPECT_EQ(in_a_line(*select_source(request, intel(), no_library(), takes_all)), "");
 }
 
+TEST(SourceSelection, AClockThatIsCoarserThanThePeriodIsSaid) {
+  constexpr std::uint64_t tick_ns = 4'000'000;
+  profile::SessionConfig config;
+  config.period_ns = 4'000'000;
+  EXPECT_EQ(coarse_clock_in_a_line(config, tick_ns), "");
+  config.period_ns = 1'000'000;
+  EXPECT_EQ(coarse_clock_in_a_line(config, tick_ns),
+            "samples come each 4 ms of CPU time, not each 1 ms, by POSIX timers: the kernel looks at them once a tick");
+  EXPECT_EQ(coarse_clock_in_a_line(config, 0), "") << "the tick is not known";
+  config.perf_allowed = 1;
+  EXPECT_NE(coarse_clock_in_a_line(config, tick_ns).find("in threads whose clocks are POSIX timers"),
+            std::string::npos);
+  config.clock = profile::ClockKind::posix;
+  EXPECT_NE(coarse_clock_in_a_line(config, tick_ns).find("--event task-clock has none"), std::string::npos);
+  config.clock = profile::ClockKind::perf;
+  EXPECT_EQ(coarse_clock_in_a_line(config, tick_ns), "");
+}
+
 TEST(SourceSelection, OurModuleWherePerfHasNoIbs) {
   collectors::MachineDescription amd;
   amd.vendor = "AuthenticAMD";
