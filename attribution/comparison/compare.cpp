@@ -11,6 +11,7 @@
 #include "attribution/comparison/in_common.h"
 #include "attribution/comparison/statements.h"
 #include "attribution/comparison/time_rows.h"
+#include "attribution/comparison/wait_rows.h"
 
 namespace crosstalk::attribution::comparison {
 namespace {
@@ -233,6 +234,8 @@ Comparison compare(const Analysis& before, const Analysis& after, const Options&
   result.run_to_run = options.run_to_run;
   result.before_cpu_s = before.cpu_s;
   result.after_cpu_s = after.cpu_s;
+  result.before_duration_s = before.duration_s;
+  result.after_duration_s = after.duration_s;
   result.cpu_change = change_of(exactly(before.cpu_s), exactly(after.cpu_s), options.run_to_run);
   const Sides sides{before, after, choice.unit, options.run_to_run};
   // Sampled lines differ by chance. Within one build no code has moved, whatever they suggest.
@@ -261,6 +264,7 @@ Comparison compare(const Analysis& before, const Analysis& after, const Options&
   }
   result.in_common = have_in_common(before, after);
   result.times = time_rows(before, after);
+  result.waits = wait_rows(before, after, result);
   result.statements = statements_of(result);
   return result;
 }

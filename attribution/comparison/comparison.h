@@ -75,6 +75,13 @@ struct TimeRow {
   Figure before, after;
 };
 
+/// Thread time in one class of waits for other threads, all threads together.
+struct WaitRow {
+  profile::WaitClass what = profile::WaitClass::lock;
+  Figure before, after, change;  // seconds; nothing of a profile that did not measure them
+  Verdict verdict = Verdict::unknown;
+};
+
 struct Statement {
   std::string sentence;
   Verdict verdict = Verdict::same;
@@ -85,11 +92,13 @@ struct Comparison {
   std::string unit_reason;  // why, a sentence
   double run_to_run = 0;
   double before_cpu_s = 0, after_cpu_s = 0;
+  double before_duration_s = 0, after_duration_s = 0;
   Figure cpu_change;
   Row total;                                 // all communication
   std::vector<Row> objects, lines, threads;  // the surest and greatest change first
   std::vector<LoopChange> loops;
   std::vector<TimeRow> times;
+  std::vector<WaitRow> waits;  // empty: neither profile measured one
   std::vector<Warning> warnings;
   // The reason why watchpoints could not show all communication, in words that name the profile; empty: they could.
   std::string blind_before, blind_after;

@@ -48,6 +48,7 @@ struct Judgement {
   std::string of;       // the row of which it holds, of "any"; else empty
   std::string blind;    // undecided: why what was not detected could decide it; empty: that is not why it is not judged
   Figure figure;        // in the unit of the threshold
+  std::optional<double> record_s = {};  // undecided: recordings of so long would decide it, as far as can be estimated
 };
 [[nodiscard]] Judgement judge(const Condition& condition, const Comparison& comparison);
 

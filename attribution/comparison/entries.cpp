@@ -34,7 +34,7 @@ Figure counted(const Amount& amount) { return {amount.count, amount.count ? amou
 
 void add(Costs& to, const Costs& costs, double cpu_s) {
   to.cost = limited(sum_of(to.cost, costs.cost), cpu_s);
-  to.gain = limited(sum_of(to.gain, costs.gain), cpu_s);
+  to.gain = limited(sum_of(to.gain, costs.gain), to.cost.ci95 ? std::min(cpu_s, to.cost.ci95->high) : cpu_s);
   to.count = sum_of(to.count, costs.count);
   to.seen += costs.seen;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Judges conditions on a comparison.
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -236,7 +237,7 @@ struct Side {
   const char* name;
   const Undetected& undetected;
   const std::string& blind;
-  double cpu_s;
+  double cpu_s, duration_s;
   double sign;         // of its cost in a change
   std::uint64_t seen;  // of the rows that decide
   bool lacks;          // it has none of them
@@ -250,6 +251,23 @@ std::optional<double> hidden(const Condition& condition, const Side& side) {
                                           : std::nullopt;
 }
 
+/// True if the judgement would be another one with `more`, which may be hidden in the profile.
+bool is_changed_by(const Condition& condition, const Judgement& judgement, const Side& side, double more) {
+  const Figure& figure = judgement.figure;
+  if (!judgement.judged) {
+    return more > condition.threshold;
+  }
+  const auto& ci95 = figure.ci95;
+  const double surely = !ci95 ? 0 : is_greater(condition.comparator) ? ci95->low : ci95->high;
+  const double likely = figure.value ? *figure.value : ci95 ? (ci95->low + ci95->high) / 2 : 0;
+  const double all = hidden(condition, side).value_or(0);
+  const double far_end = !ci95 ? 0 : (side.sign > 0 ? ci95->high : ci95->low) - side.sign * (all - more);
+  const double with_all = judgement.holds ? surely + (side.lacks ? 0 : side.sign * more)
+                          : side.lacks    ? far_end
+                                          : likely + side.sign * more;
+  return compares(condition.comparator, with_all, condition.threshold) != judgement.holds;
+}
+
 /// True if the judgement would be another one with all that may be hidden in the profile. A row that watches saw has an
 /// interval for what they missed of it, so the limit does not apply to it.
 bool decides(const Condition& condition, const Judgement& judgement, const Side& side) {
@@ -257,21 +275,25 @@ bool decides(const Condition& condition, const Judgement& judgement, const Side&
     return false;
   }
   const std::optional<double> more = hidden(condition, side);
-  if (!more) {
-    return true;
+  return !more || is_changed_by(condition, judgement, side, *more);
+}
+
+/// How long both recordings would have to be for the limit to decide nothing: the part of it that is due to chance
+/// shrinks, as a share of the CPU time, with the square root of the time at least. nullopt: that cannot be estimated.
+std::optional<double> time_to_decide(const Condition& condition, const Judgement& judgement, const Side& side) {
+  constexpr double most_s = 24 * 3600;
+  const auto& by_chance_s = side.undetected.by_chance_s;
+  if (!condition.is_part || !side.blind.empty() || !by_chance_s || !(side.cpu_s > 0) || !(side.duration_s > 0)) {
+    return std::nullopt;  // an absolute limit grows with the time
   }
-  const Figure& figure = judgement.figure;
-  if (!judgement.judged) {
-    return *more > condition.threshold;
+  const double rest = (*side.undetected.at_most_s - *by_chance_s) / side.cpu_s;
+  const double chance = *by_chance_s / side.cpu_s;
+  for (double times = 1.25; times * side.duration_s <= most_s; times *= 1.25) {
+    if (!is_changed_by(condition, judgement, side, rest + chance / std::sqrt(times))) {
+      return times * side.duration_s;
+    }
   }
-  const auto& ci95 = figure.ci95;
-  const double surely = !ci95 ? 0 : is_greater(condition.comparator) ? ci95->low : ci95->high;
-  const double likely = figure.value ? *figure.value : ci95 ? (ci95->low + ci95->high) / 2 : 0;
-  const double far_end = !ci95 ? 0 : side.sign > 0 ? ci95->high : ci95->low;
-  const double with_all = judgement.holds ? surely + (side.lacks ? 0 : side.sign * *more)
-                          : side.lacks    ? far_end
-                                          : likely + side.sign * *more;
-  return compares(condition.comparator, with_all, condition.threshold) != judgement.holds;
+  return std::nullopt;
 }
 
 std::string why_undecided(const Side& side) {
@@ -289,19 +311,26 @@ std::string why_undecided(const Side& side) {
   return whose + " costs up to " + seconds_in_words(*undetected.at_most_s) + share + why;
 }
 
+Judgement undecided(const Judgement& judgement, const Side& side, std::optional<double> record_s) {
+  Judgement withdrawn = undecided(judgement, why_undecided(side));
+  withdrawn.record_s = record_s;
+  return withdrawn;
+}
+
 /// Withdraws judgements that undetected cost could change. It adds to the figure of the profile after, and takes away
 /// from a change if it is of the profile before.
 Judgement within_limit(const Condition& condition, const Judged& judged, const Comparison& c) {
   const Judgement& judgement = judged.judgement;
-  const Side after{"after", c.undetected_after, c.blind_after, c.after_cpu_s, 1, judged.seen_after, judged.lacks_after};
-  const Side before{"before", c.undetected_before, c.blind_before,     c.before_cpu_s,
+  const Side after{"after", c.undetected_after, c.blind_after,     c.after_cpu_s, c.after_duration_s,
+                   1,       judged.seen_after,  judged.lacks_after};
+  const Side before{"before", c.undetected_before, c.blind_before,     c.before_cpu_s, c.before_duration_s,
                     -1,       judged.seen_before,  judged.lacks_before};
   const bool more_matters = is_greater(condition.comparator) != judgement.holds;
   if ((more_matters || !judgement.judged) && decides(condition, judgement, after)) {
-    return undecided(judgement, why_undecided(after));
+    return undecided(judgement, after, time_to_decide(condition, judgement, after));
   }
   if (condition.of_change && (!more_matters || !judgement.judged) && decides(condition, judgement, before)) {
-    return undecided(judgement, why_undecided(before));
+    return undecided(judgement, before, time_to_decide(condition, judgement, before));
   }
   return judgement;
 }

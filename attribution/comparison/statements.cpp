@@ -6,6 +6,7 @@
 #include <string>
 
 #include "attribution/advice.h"
+#include "attribution/comparison/wait_rows.h"
 #include "attribution/model/sentences.h"
 #include "attribution/program/program_view.h"
 
@@ -179,6 +180,13 @@ std::string iteration_text(double s) {
   return text;
 }
 
+/// "Waits for locks fell from 3.2 s to 400 ms of thread time."
+std::string of_waits(const WaitRow& row) {
+  return begun(waits_in_words(row.what)) + (row.verdict == Verdict::better ? " fell" : " rose") + " from " +
+         seconds_in_words(*row.before.value) + " to " + seconds_in_words(*row.after.value) +
+         " of thread time, asleep or not.";
+}
+
 std::string of_loop(const LoopChange& loop) {
   return "An iteration of the loop in " + place_in_words(loop.subject.function, loop.subject.file, loop.subject.line) +
          " takes " + iteration_text(*loop.after.iteration_s.value) + " of CPU time now, " +
@@ -210,6 +218,11 @@ std::vector<Statement> statements_of(const Comparison& c) {
   }
   if (statements.empty()) {
     statements.push_back(without_headline(c));
+  }
+  for (const WaitRow& row : c.waits) {
+    if (is_told(row.verdict)) {
+      statements.push_back({of_waits(row), row.verdict});
+    }
   }
   std::size_t loops = 0;
   for (const LoopChange& loop : c.loops) {

@@ -93,6 +93,7 @@ Undetected undetected(const UndetectedFacts& facts) {
     result.why = "no sample shows a thread in user mode while another one with memory in common lived";
   } else if (facts.evidence == EvidenceKind::watched && facts.unseen_s) {
     result.at_most_s = std::min(left_s, *facts.unseen_s + facts.out_of_reach_s);
+    result.by_chance_s = std::max(0.0, *result.at_most_s - facts.out_of_reach_s);
     result.why = "watches exclude only more than that";
   } else {
     result.at_most_s = left_s;

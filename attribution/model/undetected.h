@@ -36,6 +36,7 @@ struct Undetected {
   std::string why;  // what the limit rests on, or why there is none; empty: nobody has asked yet
   std::vector<CannotSee> cannot_see;
   bool met = true;  // false: no sample shows a thread in user mode while another one with memory in common lived
+  std::optional<double> by_chance_s = {};  // of `at_most_s`: the part that more watches lower; absent: there is none
 };
 
 /// The facts that decide the limit. Times add up all threads.

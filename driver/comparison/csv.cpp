@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "attribution/comparison/wait_rows.h"
 #include "attribution/objects/sharing_kind.h"
 #include "driver/comparison/report.h"
 #include "driver/csv/field.h"
@@ -19,6 +20,8 @@ using attribution::comparison::Figure;
 using attribution::comparison::LoopChange;
 using attribution::comparison::Place;
 using attribution::comparison::Row;
+using attribution::comparison::WaitRow;
+using attribution::comparison::waits_in_words;
 using DiffFields = std::vector<std::string>;
 
 std::string number_field(double value) { return std::isfinite(value) ? fmt::format("{}", value) : ""; }
@@ -38,7 +41,7 @@ void write(std::string& text, const DiffFields& fields) {
 
 DiffFields header() {
   DiffFields fields = {"part", "name", "was", "producer", "consumer", "sharing", "matched", "verdict"};
-  for (const std::string figure : {"cost_s", "gain_s", "count", "cpu_s", "iteration_s"}) {
+  for (const std::string figure : {"cost_s", "gain_s", "count", "cpu_s", "iteration_s", "waited_s"}) {
     for (const std::string side : {"before.", "after.", "change."}) {
       const std::string interval = figure.substr(0, figure.rfind("_s")) + "_ci95";
       fields.push_back(side + figure);
@@ -70,8 +73,9 @@ void write_row(std::string& text, const std::string& part, const Row& row) {
   add_three(fields, row.before.cost, row.after.cost, row.change.cost);
   add_three(fields, row.before.gain, row.after.gain, row.change.gain);
   add_three(fields, row.before.count, row.after.count, row.change.count);
-  add_three(fields, {}, {}, {});
-  add_three(fields, {}, {}, {});
+  for (int i = 0; i < 3; ++i) {
+    add_three(fields, {}, {}, {});
+  }
   write(text, fields);
 }
 
@@ -89,6 +93,16 @@ void write_loop(std::string& text, const LoopChange& loop) {
   }
   add_three(fields, loop.before.cpu_s, loop.after.cpu_s, loop.change.cpu_s);
   add_three(fields, loop.before.iteration_s, loop.after.iteration_s, loop.change.iteration_s);
+  add_three(fields, {}, {}, {});
+  write(text, fields);
+}
+
+void write_waits(std::string& text, const WaitRow& row) {
+  DiffFields fields = {"waits", waits_in_words(row.what), "", "", "", "", "both", verdict_name(row.verdict)};
+  for (int i = 0; i < 5; ++i) {
+    add_three(fields, {}, {}, {});
+  }
+  add_three(fields, row.before, row.after, row.change);
   write(text, fields);
 }
 
@@ -108,6 +122,9 @@ std::string render_diff_csv(const DiffReport& report) {
   }
   for (const LoopChange& loop : c.loops) {
     write_loop(text, loop);
+  }
+  for (const WaitRow& row : c.waits) {
+    write_waits(text, row);
   }
   return text;
 }

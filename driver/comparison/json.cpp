@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <array>
 #include <nlohmann/json.hpp>
 
 #include "attribution/objects/sharing_kind.h"
@@ -127,6 +128,19 @@ Json loops(const Comparison& c) {
   return list;
 }
 
+Json waits(const Comparison& c) {
+  static constexpr std::array<const char*, profile::wait_classes> names = {"lock", "barrier", "condition"};
+  Json list = Json::array();
+  for (const attribution::comparison::WaitRow& row : c.waits) {
+    Json json = {{"class", names.at(static_cast<std::size_t>(row.what))}, {"verdict", verdict_name(row.verdict)}};
+    add(json, "before", "_s", row.before);
+    add(json, "after", "_s", row.after);
+    add(json, "change", "_s", row.change);
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
 Json profile(const std::string& file, const Analysis& analysis) {
   const profile::Session& session = analysis.session;
   return {{"profile", file},
@@ -174,6 +188,7 @@ Json conditions(const DiffReport& report) {
                  {"verdict", verdict_of(judged.judgement)},
                  {"holds", judged.judgement.judged ? Json(judged.judgement.holds) : Json(nullptr)},
                  {"undecided_because", known_text(judged.judgement.blind)},
+                 {"record_s", judged.judgement.record_s ? number(*judged.judgement.record_s) : Json(nullptr)},
                  {"of", known_text(judged.judgement.of)},
                  {"threshold", number(judged.condition.threshold)}};
     add(json, "value", "", judged.judgement.figure);
@@ -202,6 +217,7 @@ std::string render_diff_json(const DiffReport& report) {
                      {"objects", rows(c.objects, About::object, c)},
                      {"lines", rows(c.lines, About::lines, c)},
                      {"threads", rows(c.threads, About::threads, c)},
+                     {"waits", waits(c)},
                      {"loops", loops(c)}};
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

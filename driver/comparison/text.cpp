@@ -5,6 +5,7 @@
 #include <cmath>
 #include <string>
 
+#include "attribution/comparison/wait_rows.h"
 #include "attribution/objects/sharing_kind.h"
 #include "driver/comparison/report.h"
 #include "driver/text/report.h"
@@ -22,6 +23,7 @@ using attribution::comparison::Place;
 using attribution::comparison::Row;
 using attribution::comparison::Unit;
 using attribution::comparison::Verdict;
+using attribution::comparison::waits_in_words;
 
 constexpr std::size_t most_rows = 8;
 constexpr int diff_figure_columns = 9;
@@ -226,6 +228,23 @@ void draw_loop_changes(Canvas& canvas, const Comparison& c) {
   }
 }
 
+void draw_waits(Canvas& canvas, const Comparison& c) {
+  if (c.waits.empty()) {
+    return;
+  }
+  canvas.heading("Waits for other threads", "seconds of thread time, asleep or not");
+  draw_header(canvas, "waits");
+  for (const attribution::comparison::WaitRow& row : c.waits) {
+    const bool both = row.before.known() && row.after.known();
+    canvas.line(laid_out(canvas,
+                         {verdict_text(row.verdict), cost_text(canvas, row.before, true, Unit::seconds),
+                          cost_text(canvas, row.after, true, Unit::seconds), change_text(row.change, Unit::seconds),
+                          interval_text(row.change, Unit::seconds)},
+                         verdict_hue(row.verdict)) +
+                label_cell(canvas, std::string(waits_in_words(row.what)) + (both ? "" : ", measured in one")));
+  }
+}
+
 void draw_profile(Canvas& canvas, const std::string& name, const Analysis& analysis) {
   const std::string facts =
       fmt::format("{} elapsed, {} thread{}, {} CPU time{}", seconds_text(analysis.duration_s), analysis.threads.size(),
@@ -251,6 +270,15 @@ const char* matched_name(Matched matched) {
   return matched == Matched::gone ? "gone" : matched == Matched::appeared ? "new" : "both";
 }
 
+/// "; to decide it, record both for about 48 s", of seconds rounded up to two digits.
+static std::string longer_recording(const std::optional<double>& seconds) {
+  if (!seconds || !(*seconds > 0)) {
+    return {};
+  }
+  const double unit = std::max(1.0, std::pow(10, std::floor(std::log10(*seconds)) - 1));
+  return fmt::format("; to decide it, record both for about {:.0f} s", std::ceil(*seconds / unit) * unit);
+}
+
 std::string condition_in_words(const JudgedCondition& judged) {
   const auto& figure = judged.judgement.figure;
   const auto& condition = judged.condition;
@@ -268,7 +296,8 @@ std::string condition_in_words(const JudgedCondition& judged) {
   }
   if (!judged.judgement.judged) {
     return judged.judgement.blind.empty() ? "not judged: " + condition.text + " (not known)"
-                                          : "undecided: " + condition.text + " (" + judged.judgement.blind + ")";
+                                          : "undecided: " + condition.text + " (" + judged.judgement.blind + ")" +
+                                                longer_recording(judged.judgement.record_s);
   }
   return std::string(judged.judgement.holds ? "holds: " : "does not hold: ") + condition.text +
          (value.empty() ? "" : " (it is " + value + ")") +
@@ -290,6 +319,7 @@ std::string render_diff_text(const DiffReport& report, TextStyle style) {
   if (c.threads.size() > 1) {  // one pair of names would repeat the figures of all communication
     draw_rows(canvas, c, c.threads, "Threads", "by name", thread_label_of);
   }
+  draw_waits(canvas, c);
   draw_loop_changes(canvas, c);
   canvas.heading("How it was compared");
   canvas.paragraph("  ",

@@ -438,6 +438,38 @@ TEST(Comparison, WhatAnyProgramHasIsNothingInCommon) {
   EXPECT_TRUE(compare(before, after, {}).in_common) << "a function of their own";
 }
 
+TEST(Comparison, HasTheWaitsThatWereMeasured) {
+  Analysis before = sharing(10, 6, 5.5);
+  Analysis after = before;
+  EXPECT_TRUE(compare(before, after, {}).waits.empty()) << "neither measured them";
+  WaitPlace place;
+  place.kind = profile::WaitKind::mutex;
+  place.waited_s = 4;
+  before.wait_places = {place};
+  before.session.config.measure_waits = 1;
+  const WaitRow alone = compare(before, after, {}).waits.at(0);
+  EXPECT_FALSE(alone.after.known()) << "not 0";
+  EXPECT_EQ(alone.verdict, Verdict::unknown);
+  after.session.config.measure_waits = 1;
+  place.waited_s = 1;
+  after.wait_places = {place};
+  const Comparison c = compare(before, after, {});
+  ASSERT_EQ(c.waits.size(), 1U);
+  EXPECT_EQ(c.waits[0].what, profile::WaitClass::lock);
+  EXPECT_DOUBLE_EQ(*c.waits[0].before.value, 4);
+  EXPECT_DOUBLE_EQ(*c.waits[0].change.value, -3);
+  EXPECT_LT(c.waits[0].change.ci95->high, 0);
+  EXPECT_EQ(c.waits[0].verdict, Verdict::better);
+  EXPECT_TRUE(std::any_of(c.statements.begin(), c.statements.end(), [](const Statement& statement) {
+    return statement.sentence == "Waits for locks fell from 4 s to 1 s of thread time, asleep or not.";
+  }));
+  before.wait_places[0].kind = after.wait_places[0].kind = profile::WaitKind::condition;
+  EXPECT_EQ(compare(before, after, {}).waits.at(0).verdict, Verdict::less) << "nothing is lost by waiting for work";
+  before.wait_places[0].waited_s = 0.05;
+  after.wait_places[0].waited_s = 0.02;
+  EXPECT_EQ(compare(before, after, {}).waits.at(0).verdict, Verdict::same) << "next to nothing";
+}
+
 TEST(Comparison, HasTheTimesOfWhatHasAName) {
   Analysis before = program(1);
   Analysis after = program(1);

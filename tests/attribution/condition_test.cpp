@@ -249,6 +249,24 @@ TEST(UndetectedGate, OfWhatIsNotKnownIsUndecidedToo) {
   EXPECT_EQ(judged("cost_s of object nobody > 0", at_most(5), at_most(5)).blind, "") << "a slip of the finger";
 }
 
+TEST(UndetectedGate, SaysForHowLongToRecordWhereThatWouldDecideIt) {
+  Comparison c = made();  // 10 % of 20 s
+  c.after_duration_s = 10;
+  c.undetected_after.at_most_s = c.undetected_after.by_chance_s = 2;  // 10 %
+  c.total.after.seen = 0;
+  const auto record_s = [&](const char* text) { return judge(*parse_condition(text), c).record_s; };
+  ASSERT_TRUE(record_s("cost_s > 15 %"));  // half of it would decide nothing
+  EXPECT_GE(*record_s("cost_s > 15 %"), 40);
+  EXPECT_LE(*record_s("cost_s > 15 %"), 40 * 1.25);
+  EXPECT_FALSE(judge(*parse_condition("cost_s > 25 %"), c).record_s) << "it is decided";
+  EXPECT_TRUE(judge(*parse_condition("cost_s > 25 %"), c).judged);
+  EXPECT_FALSE(record_s("cost_s > 3")) << "a limit in seconds grows with the time";
+  c.undetected_after.by_chance_s = 0.5;
+  EXPECT_FALSE(record_s("cost_s > 15 %")) << "most of it does not shrink";
+  c.undetected_after.by_chance_s.reset();
+  EXPECT_FALSE(record_s("cost_s > 15 %")) << "none of it is due to chance";
+}
+
 TEST(Condition, NamesMayHaveStars) {
   EXPECT_TRUE(matches("a*c", "abbc"));
   EXPECT_TRUE(matches("*", ""));

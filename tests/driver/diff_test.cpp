@@ -22,6 +22,11 @@ struct Made {
     after.communication.line_pairs.erase(after.communication.line_pairs.begin());
     after.communication.unseen = attribution::Unseen{{0.01, 0.02}, {}};
     after.cpu_s = 3;
+    attribution::WaitPlace place;
+    place.kind = profile::WaitKind::semaphore;
+    place.waited_s = 1.25;
+    before.wait_places = {place};
+    before.session.config.measure_waits = 1;
     before.communication.undetected.at_most_s = after.communication.undetected.at_most_s = 0.03;
     attribution::Amount none;  // of a sort of sharing that was not seen
     none.cost_s = none.gain_s = 0;
@@ -104,6 +109,7 @@ TEST(DiffText, BeginsWithWhatBecameOfIt) {
   ASSERT_NE(sentence, std::string::npos) << text;
   EXPECT_LT(sentence, text.find("\nObjects"));
   EXPECT_NE(text.find("gone: counters"), std::string::npos) << text;
+  EXPECT_NE(text.find("waits for conditions"), std::string::npos) << text;
 }
 
 TEST(DiffJson, AgreesWithTheComparison) {
@@ -119,6 +125,9 @@ TEST(DiffJson, AgreesWithTheComparison) {
   EXPECT_EQ((*gone)["before"]["name"], "counters");
   EXPECT_TRUE((*gone)["after"]["name"].is_null());
   EXPECT_EQ((*gone)["after"]["cost_s"], 0.0);
+  EXPECT_EQ(json["waits"][0]["class"], "condition");
+  EXPECT_EQ(json["waits"][0]["before_s"], 1.25);
+  EXPECT_TRUE(json["waits"][0]["after_s"].is_null());
 }
 
 TEST(DiffCsv, HasAsManyFieldsInEachRow) {
@@ -180,7 +189,10 @@ TEST(DiffConditions, UndetectedCostPassesNoGate) {
             "undecided: cost_s > 1.4 (undetected communication of the recording after costs up to 1.5 s (50 % of its "
             "CPU time): the cause)");
   EXPECT_EQ(status_of(report.conditions), exit_undecided);
+  report.conditions[0].judgement.record_s = 112.3;
+  EXPECT_TRUE(condition_in_words(report.conditions[0]).ends_with("; to decide it, record both for about 120 s"));
   auto json = nlohmann::json::parse(render_diff_json(report))["conditions"][0];
+  EXPECT_EQ(json["record_s"], 112.3);
   EXPECT_EQ(json["verdict"], "undecided");
   EXPECT_TRUE(json["holds"].is_null());
   made.after.communication.undetected.at_most_s = 0.1;
