@@ -2,6 +2,10 @@
 #include "attribution/advice.h"
 
 #include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "attribution/model/sentences.h"
 
@@ -13,6 +17,9 @@ constexpr double next_to_nothing = 0.03;  // of the threads' time
 bool only_waits(SharingKind kind) {
   return kind == SharingKind::spin || kind == SharingKind::barrier || kind == SharingKind::condition;
 }
+
+/// The most of the cost that its sentence says.
+double most_said(const Sum& sum) { return is_cost_wide(sum) ? sum.cost_ci95->high : sum.cost_s; }
 
 using Names = std::set<std::string>;
 constexpr std::size_t few = 3;  // fields that a sentence names
@@ -41,7 +48,59 @@ std::string listed(const ObjectRow& object, const Names& fields) {
   return text;
 }
 
+bool overlap(const OffsetRow& a, const OffsetRow& b) {
+  return a.offset < b.offset + std::max(1U, b.bytes) && b.offset < a.offset + std::max(1U, a.bytes);
+}
+
+/// Accesses of an object by different threads, one of which stores.
+struct Layout {
+  bool several = false;
+  std::vector<std::pair<const OffsetRow*, const OffsetRow*>> close;  // to different bytes less than a line apart
+};
+Layout layout_of(const ObjectRow& object) {
+  constexpr std::uint64_t line_bytes = 64;
+  Layout layout;
+  for (const OffsetRow& a : object.offsets) {
+    for (const OffsetRow& b : object.offsets) {
+      if (a.thread == b.thread || a.stores == 0) {
+        continue;
+      }
+      layout.several = true;
+      if (!overlap(a, b) && std::max(a.offset, b.offset) - std::min(a.offset, b.offset) < line_bytes) {
+        layout.close.emplace_back(&a, &b);
+      }
+    }
+  }
+  return layout;
+}
+
+/// True if the object's own layout lets no line be shared falsely. Small blocks may lie side by side.
+bool is_apart(const ObjectRow& object) {
+  const Layout layout = layout_of(object);
+  return object.blocks < 2 && layout.several && layout.close.empty();
+}
+
+/// The member array whose elements are all that lies too close together: "items"; empty: other fields do, too.
+std::string close_elements(const ObjectRow& object) {
+  std::set<std::string> arrays;
+  for (const auto& [a, b] : layout_of(object).close) {
+    for (const OffsetRow* row : {a, b}) {
+      const std::size_t index = row->field.find('[');
+      arrays.insert(index == std::string::npos ? "" : row->field.substr(0, index));
+    }
+  }
+  return arrays.size() == 1 ? *arrays.begin() : "";
+}
+
 std::string pad(const ObjectRow& object) {
+  if (is_apart(object)) {
+    return "Its own parts share no line already. What lies beside it in memory does: align it to 64 bytes "
+           "(alignas(64)), "
+           "and fill its last line.";
+  }
+  if (const std::string elements = close_elements(object); !elements.empty()) {
+    return "Keep elements of `" + elements + "` that different threads use at a time at least 64 bytes apart.";
+  }
   Names stored, read;  // read by threads that store none of the first
   std::set<std::uint32_t> storing;
   for (const OffsetRow& row : object.offsets) {
@@ -157,7 +216,45 @@ bool on_one_processor(const ObjectRow& object) {
   return sum_of(object.true_sharing, object.false_sharing).one_processor;
 }
 
+/// True for a mapping of the size of CPython's arenas, made by code of the interpreter that has no names here.
+bool is_nameless_arena(const ObjectRow& object) {
+  constexpr std::uint64_t arena_bytes = 1U << 20U;
+  constexpr std::uint64_t old_arena_bytes = 256U << 10U;  // before 3.10
+  if (object.allocation_path.empty() || !object.name.starts_with("mapping") ||
+      (object.size != arena_bytes && object.size != old_arena_bytes)) {
+    return false;
+  }
+  const std::string& function = object.allocation_path.front().function;
+  return (function.starts_with("python") || function.starts_with("libpython")) &&
+         function.find("+0x") != std::string::npos;
+}
+
+/// The run time whose allocator hands the object's memory out in pieces, by the functions that asked for it; null: none
+/// that is known.
+const char* heap_of(const ObjectRow& object) {
+  static constexpr std::array<std::pair<std::string_view, const char*>, 5> allocators = {
+      {{"_PyObject_Arena", "CPython"},
+       {"_PyMem_Arena", "CPython"},
+       {"pymalloc_", "CPython"},
+       {"heap_page_allocate", "Ruby"},
+       {"zend_mm_chunk", "PHP"}}};
+  for (const symbolizer::Frame& frame : object.allocation_path) {
+    for (const auto& [part, name] : allocators) {
+      if (frame.function.find(part) != std::string::npos) {
+        return name;
+      }
+    }
+  }
+  return is_nameless_arena(object) ? "CPython" : nullptr;
+}
+
 std::string advice_for(const ObjectRow& object, const ObjectExchange& exchange) {
+  if (const char* const heap = heap_of(object)) {
+    return std::string("This is the heap of ") + heap +
+           ", whose allocator hands it out in pieces, so no program can pad it. Let threads share fewer objects, or "
+           "use "
+           "processes.";
+  }
   switch (object.sharing.kind) {
     case SharingKind::false_sharing:
       return on_one_processor(object) ? std::string() : pad(object);
@@ -178,9 +275,10 @@ std::string advice_for(const ObjectRow& object, const ObjectExchange& exchange) 
     case SharingKind::spin:
       return "A thread waits there until another one stores: shorten what that one does before. Padding saves nothing.";
     case SharingKind::queue:
-      return "Let each side keep a copy of the other's index, and read the index again only if the copy says full or "
-             "empty. "
-             "Give each side its own 64-byte line.";
+      return std::string(
+                 "Let each side keep a copy of the other's index, and read the index again only if the copy says "
+                 "full or empty. ") +
+             (is_apart(object) ? "They lie on lines of their own already." : "Give each side its own 64-byte line.");
     case SharingKind::reference_count:
       return "Let each thread hold one reference for longer, or pass the object by plain reference.";
     case SharingKind::runtime:
@@ -189,14 +287,31 @@ std::string advice_for(const ObjectRow& object, const ObjectExchange& exchange) 
   return {};
 }
 
+Sum advised_gain(const Communication& communication, const LinePair& pair) {
+  const auto object = std::find_if(communication.objects.begin(), communication.objects.end(),
+                                   [&](const ObjectRow& row) { return row.name == pair.object; });
+  const bool pads = object != communication.objects.end() && object->sharing.kind == SharingKind::false_sharing;
+  const Amount& seen = pair.false_sharing;
+  return pads && seen.cost_s.value_or(0) > 0
+             ? Sum{*seen.cost_s, seen.cost_ci95, seen.gain_s, seen.gain_ci95, seen.one_processor}
+             : sum_of(pair.true_sharing, seen);
+}
+
 Sum advised_gain(const ObjectRow& object) {
-  const auto alone = [](const Amount& a) { return Sum{a.cost_s.value_or(0), a.cost_ci95, a.gain_s, a.gain_ci95}; };
+  const auto alone = [](const Amount& a) {
+    return Sum{a.cost_s.value_or(0), a.cost_ci95, a.gain_s, a.gain_ci95, a.one_processor};
+  };
   if (object.sharing.kind == SharingKind::false_sharing || !(object.true_sharing.cost_s.value_or(0) > 0)) {
     return alone(object.false_sharing);
   }
   // Sharing that was not seen has only limits, and no advice.
   return object.false_sharing.cost_s.value_or(0) > 0 ? sum_of(object.true_sharing, object.false_sharing)
                                                      : alone(object.true_sharing);
+}
+
+bool is_cost_wide(const Sum& sum) {
+  constexpr double certain = 1.2;  // times the estimate
+  return sum.cost_ci95 && sum.cost_ci95->high > certain * sum.cost_s;
 }
 
 std::string gain_in_words(const ObjectRow& object, const ObjectExchange& exchange, double cpu_s) {
@@ -209,21 +324,31 @@ std::string gain_in_words(const ObjectRow& object, const ObjectExchange& exchang
            "nothing. Fewer such exchanges may save more (switches, wakes, locks); that is not estimated.";
   }
   const std::string their = exchange.threads.size() == 1 ? "its" : "their";
-  const Interval share{gain.gain_ci95->low / cpu_s, gain.gain_ci95->high / cpu_s};
-  const std::string amount = percent_range(gain.gain_s ? share : Interval{0, share.high}) + " of " + their + " time";
-  const std::string unknown = "how much is not known, because the number of accesses to the line is unknown.";
-  if (object.sharing.kind == SharingKind::false_sharing) {
+  const auto said = said_gain(gain);
+  const bool known = said && !said->at_most;
+  const double most_s = known ? most_said(gain) : said ? said->seconds : 0;
+  const Interval share{known ? std::min(gain.gain_ci95->low, most_s) / cpu_s : 0,
+                       std::min(gain.gain_ci95->high, most_s) / cpu_s};
+  const std::string amount = percent_range(share) + " of " + their + " time";
+  const std::string why = "not known, because the number of accesses to the line is unknown.";
+  const std::string unknown = gain.gain_s ? "." : "; how much is " + why;
+  if (object.sharing.kind == SharingKind::false_sharing && heap_of(object) == nullptr) {
     if (share.high < next_to_nothing) {
       return "Little is gained by it: " + amount + ".";
     }
-    return "That saves " + amount + (gain.gain_s ? "." : "; " + unknown);
+    return "That saves " + amount + unknown;
   }
   const std::string rest =
       only_waits(object.sharing.kind) ? "the waiting itself comes on top." : "the operations themselves come on top.";
   if (share.high < next_to_nothing) {
     return "Moving the line alone takes next to none of " + their + " time; " + rest;
   }
-  return "Moving the line alone takes " + amount + "; " + (gain.gain_s ? rest : unknown + " " + begun(rest));
+  constexpr double all = 0.95;  // nothing can come on top of that
+  if (share.high >= all) {
+    return gain.gain_s ? "Moving the line alone takes " + amount + "."
+                       : "How much of " + their + " time moving the line takes is " + why;
+  }
+  return "Moving the line alone takes " + amount + (gain.gain_s ? "; " + rest : unknown + " " + begun(rest));
 }
 
 }  // namespace crosstalk::attribution

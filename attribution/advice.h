@@ -25,6 +25,8 @@ struct ObjectExchange {
 [[nodiscard]] bool on_one_processor(const ObjectRow& object);
 /// One sentence with a change to make, by the kind of sharing and the roles of threads. Empty: nothing helps.
 [[nodiscard]] std::string advice_for(const ObjectRow& object, const ObjectExchange& exchange);
+/// True if a cost is said with its interval, because a gain within that might seem to contradict the cost.
+[[nodiscard]] bool is_cost_wide(const Sum& sum);
 /// The gain of that advice as a part of `cpu_s`, the threads' time: "That saves 55 to 75 % of their time.", or the
 /// reason why it gains nothing, or that it is not known. For advice to do something less often only the cost of moving
 /// the line is known, and the sentence does not call that all the savings. Empty if no cost is known.
@@ -33,5 +35,7 @@ struct ObjectExchange {
 /// The gain that the advice aims at: for false sharing, that of a separate line for each thread; for all other kinds,
 /// that of sharing less often.
 [[nodiscard]] Sum advised_gain(const ObjectRow& object);
+/// The part of it that a pair of lines has.
+[[nodiscard]] Sum advised_gain(const Communication& communication, const LinePair& pair);
 
 }  // namespace crosstalk::attribution

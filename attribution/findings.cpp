@@ -15,6 +15,7 @@
 #include "attribution/program/own_code.h"
 #include "attribution/program/program_view.h"
 #include "attribution/stages/watch_sight.h"
+#include "attribution/wait_findings.h"
 
 namespace crosstalk::attribution {
 namespace {
@@ -194,18 +195,16 @@ std::string kind_of(const ObjectRow& object, const ObjectExchange& e, bool hint)
   return text;
 }
 
-/// "about 24 % (10 to 49 %) of their time". The interval is said where a gain within it might seem to contradict the
-/// cost.
+/// "about 24 % (10 to 49 %) of their time".
 std::string cost_in_words(const ObjectRow& object, const Concerned& concerned) {
-  constexpr double certain = 1.2;  // times the estimate
   if (concerned.cpu_s <= 0) {
     return "about " + seconds_in_words(object.cost_s);
   }
   const std::string share = percent(object.cost_s / concerned.cpu_s);
-  const auto ci95 = sum_of(object.true_sharing, object.false_sharing).cost_ci95;
-  const bool wide = ci95 && ci95->high > certain * object.cost_s;
+  const Sum sum = sum_of(object.true_sharing, object.false_sharing);
+  const auto part = [&](double s) { return s / concerned.cpu_s; };
   return (share.starts_with("less") ? "" : "about ") + share +
-         (wide ? " (" + percent_range({ci95->low / concerned.cpu_s, ci95->high / concerned.cpu_s}) + ")" : "") +
+         (is_cost_wide(sum) ? " (" + percent_range({part(sum.cost_ci95->low), part(sum.cost_ci95->high)}) + ")" : "") +
          " of " + concerned.whose;
 }
 
@@ -318,6 +317,22 @@ std::string use_in_words(const Analysis& analysis, const SampledUse& use) {
 /// True if watchpoints were blind: then the absence of communication cannot be stated.
 bool can_not_be_told(const Analysis& analysis) { return analysis.sight.sees == WatchSight::Sees::nothing; }
 
+/// Puts measured waits in: before all others where they take a large part of the threads' time, and more than any
+/// exchange costs; else last.
+void add_waits(const Analysis& analysis, std::vector<Finding>& findings) {
+  double cost_s = 0;
+  for (const Finding& finding : findings) {
+    cost_s = std::max(cost_s, finding.cost_s);
+  }
+  std::size_t at = 0;
+  for (WaitFinding& wait : wait_findings(analysis)) {
+    const bool much = wait.share >= leading_share || wait.waited_s >= leading_share * analysis.cpu_s;
+    const bool leads = much && wait.waited_s >= cost_s;
+    findings.insert(leads ? findings.begin() + static_cast<std::ptrdiff_t>(at++) : findings.end(),
+                    std::move(wait.finding));
+  }
+}
+
 }  // namespace
 
 std::vector<Finding> findings_of(const Analysis& analysis) {
@@ -375,6 +390,7 @@ std::vector<Finding> findings_of(const Analysis& analysis) {
   if (Finding kernel = in_the_kernel(analysis, time); !kernel.sentence.empty()) {
     findings.push_back(std::move(kernel));
   }
+  add_waits(analysis, findings);
   return findings;
 }
 

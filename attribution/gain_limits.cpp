@@ -61,6 +61,10 @@ void limit(Amount& amount, const std::optional<double>& payers_s) {
   };
   cap(amount.cost_ci95, amount.cost_s);
   cap(amount.gain_ci95, amount.gain_s);
+  if (amount.gain_ci95 && amount.cost_ci95) {
+    const double most = amount.cost_ci95->high;  // a gain is a part of its cost
+    amount.gain_ci95 = Interval{std::min(amount.gain_ci95->low, most), std::min(amount.gain_ci95->high, most)};
+  }
 }
 
 void limit_cells(Matrix& cells, const Payers& payers) {

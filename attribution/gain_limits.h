@@ -9,7 +9,7 @@
 namespace crosstalk::attribution {
 
 /// Caps the upper limits of costs and gains at the CPU time of the consumers: a cost's interval, a part of all CPU
-/// time, may exceed it. Does not change processors' matrices.
+/// time, may exceed it. Caps gains at the upper limits of their costs, too. Does not change processors' matrices.
 void limit_gains(Communication& communication, const std::vector<ThreadSummary>& threads);
 void limit_gains(std::vector<FunctionCode>& code, const std::vector<ThreadSummary>& threads);
 /// Caps the limits of unseen communication at the CPU time that is left beside the communication seen.

@@ -31,20 +31,15 @@ bool waits_for_others(const std::string& through) {
   return through.find("lock") != std::string::npos || through.find("barrier") != std::string::npos;
 }
 
-/// The only lock or barrier whose line is exchanged at the place; null: none, or several are. What is on a lock's line
-/// beside it may give it another kind.
+/// The only lock or barrier whose line is accessed at the place; null: none, or several are. A pair's object is what
+/// its consumer accesses. What is on a lock's line beside it may give it another kind.
 const ObjectRow* object_at(const Analysis& analysis, const WaitPlace& place) {
   std::set<std::string> names;
   std::set<std::string> by_library;
-  const auto look = [&](const std::string& object, const std::string& file, std::uint32_t line,
-                        const std::string& through) {
-    if (file == place.file && line == place.line && line != 0) {
-      (waits_for_others(through) ? by_library : names).insert(object);
-    }
-  };
   for (const LinePair& pair : analysis.communication.line_pairs) {
-    look(pair.object, pair.producer_file, pair.producer_line, pair.producer_through);
-    look(pair.object, pair.consumer_file, pair.consumer_line, pair.consumer_through);
+    if (pair.consumer_file == place.file && pair.consumer_line == place.line && place.line != 0) {
+      (waits_for_others(pair.consumer_through) ? by_library : names).insert(pair.object);
+    }
   }
   const ObjectRow* found = nullptr;
   for (const ObjectRow& row : analysis.communication.objects) {

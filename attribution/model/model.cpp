@@ -47,6 +47,20 @@ Sum sum_of(const Amount& a, const Amount& b) {
   return sum;
 }
 
+std::optional<SaidGain> said_gain(const Sum& sum) {
+  if (!(sum.cost_s > 0)) {
+    return std::nullopt;  // nothing is known of detections without a cost
+  }
+  const bool none = sum.one_processor || (sum.gain_ci95 && !(sum.gain_ci95->high > 0));
+  if (none || sum.gain_s.value_or(0) > 0) {
+    return SaidGain{none ? 0 : std::min(*sum.gain_s, sum.cost_s), false};
+  }
+  if (sum.gain_ci95) {  // a likely gain of 0 excludes no other
+    return SaidGain{std::min(sum.gain_ci95->high, sum.cost_s), true};
+  }
+  return sum.gain_s ? std::optional(SaidGain{}) : std::nullopt;
+}
+
 bool cpu_time_known(const Analysis& analysis) {
   return analysis.shares_of.empty() &&
          std::any_of(analysis.threads.begin(), analysis.threads.end(),

@@ -61,6 +61,13 @@ struct Sum {
   bool one_processor = false;  // as in Amount, of all that was seen
 };
 [[nodiscard]] Sum sum_of(const Amount& a, const Amount& b);
+/// What reports say of a gain: the likely one, or the most that it may be, and never more than its cost.
+struct SaidGain {
+  double seconds = 0;
+  bool at_most = false;
+};
+/// nullopt: nothing is known of it. 0: there is none.
+[[nodiscard]] std::optional<SaidGain> said_gain(const Sum& sum);
 /// Ordered by (producer, consumer). Lists only pairs that communicate.
 using Matrix = std::vector<Cell>;
 

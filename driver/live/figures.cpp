@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "attribution/advice.h"
 #include "attribution/busy/loop_figures.h"
 #include "attribution/model/sentences.h"
 #include "attribution/objects/sharing_kind.h"
@@ -25,16 +26,24 @@ std::optional<double> cost_of(const Amount& of_true, const Amount& of_false) {
                                            : std::nullopt;
 }
 
-Exchange measured_exchange(const Amount& of_true, const Amount& of_false) {
+/// Fills in `gain_s`, or `gain_most_s` where it is not known.
+template <class Row>
+void put_gain(Row& row, const attribution::Sum& sum) {
+  if (const auto gain = said_gain(sum)) {
+    (gain->at_most ? row.gain_most_s : row.gain_s) = gain->seconds;
+  }
+}
+
+Exchange measured_exchange(const Amount& of_true, const Amount& of_false, const attribution::Sum& gaining) {
   Exchange exchange;
   exchange.cost_s = cost_of(of_true, of_false);
-  if (exchange.cost_s.value_or(0) > 0) {
-    const attribution::Sum sum = attribution::sum_of(of_true, of_false);
-    exchange.gain_s = sum.one_processor ? std::optional(0.0) : sum.gain_s;
-    exchange.gain_most_s = !exchange.gain_s && sum.gain_ci95 ? std::optional(sum.gain_ci95->high) : std::nullopt;
-  }
+  put_gain(exchange, gaining);
   exchange.seen = of_true.seen + of_false.seen;
   return exchange;
+}
+
+Exchange measured_exchange(const Amount& of_true, const Amount& of_false) {
+  return measured_exchange(of_true, of_false, attribution::sum_of(of_true, of_false));
 }
 
 /// Adds the figures of the latest refresh. `row`: null if it has no such row.
@@ -192,7 +201,7 @@ void fill_objects(const Analysis& window, const Analysis& latest, bool known, Sn
     row.label = attribution::object_in_words(object);
     row.kind = object_kind_name(object.kind);
     row.sharing = attribution::sharing_kind_name(object.sharing.kind);
-    row.exchange = measured_exchange(object.true_sharing, object.false_sharing);
+    row.exchange = measured_exchange(object.true_sharing, object.false_sharing, attribution::advised_gain(object));
     add_latest(row.exchange, before.like(object), known);
     row.lines = exchanging_places(window, object.name);
     row.pairs = costliest_pairs(object.cells);
@@ -251,9 +260,13 @@ void fill_threads(const Analysis& window, const Analysis& latest, Snapshot& snap
 
 void fill_findings(const Analysis& window, Snapshot& snapshot) {
   for (const attribution::Finding& finding : window.findings) {
-    const bool costs = finding.cost_s > 0;
-    snapshot.findings.push_back({finding.sentence, finding.kind, costs ? std::optional(finding.cost_s) : std::nullopt,
-                                 finding.gain_s, finding.object, finding.producer, finding.consumer, finding.advice});
+    FindingRow row{finding.sentence, finding.kind,  {}, {}, {}, finding.object, finding.producer,
+                   finding.consumer, finding.advice};
+    if (finding.cost_s > 0) {
+      row.cost_s = finding.cost_s;
+      put_gain(row, {finding.cost_s, {}, finding.gain_s, finding.gain_ci95});
+    }
+    snapshot.findings.push_back(std::move(row));
   }
 }
 

@@ -201,7 +201,8 @@ std::vector<Row> finding_rows(const Snapshot& snapshot, const Scope& scope) {
     Row row;
     row.key = finding.object.empty() ? finding.kind + std::to_string(i) : finding.object;
     row.cost.favoured = share(finding.cost_s, snapshot.cpu_s);
-    row.gain = share(finding.gain_s, snapshot.cpu_s);
+    row.gain = share(finding.gain_s ? finding.gain_s : finding.gain_most_s, snapshot.cpu_s);
+    row.gain_is_limit = !finding.gain_s;
     row.kind = words_of(finding.kind);
     row.name = finding.sentence;
     rows.push_back(std::move(row));

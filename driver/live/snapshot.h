@@ -88,7 +88,7 @@ struct LoopRow {
 
 struct FindingRow {
   std::string sentence, kind;
-  std::optional<double> cost_s, gain_s;
+  std::optional<double> cost_s, gain_s, gain_most_s;
   std::string object, producer, consumer, advice;
 };
 

@@ -102,6 +102,7 @@ void each_field(Like<FindingRow> auto& row, auto& field) {
   field("kind", row.kind);
   field("cost_s", row.cost_s);
   field("gain_s", row.gain_s);
+  field("gain_most_s", row.gain_most_s);
   field("object", row.object);
   field("producer", row.producer);
   field("consumer", row.consumer);

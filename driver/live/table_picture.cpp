@@ -79,6 +79,17 @@ std::string cost_text(const Row& row) {
   return row.seen > 0 ? fmt::format("{} seen", row.seen) : "-";
 }
 
+/// The column of gains, in which other tables have other figures.
+std::string gain_text(const CellBuffer& cells, const Row& row, Table table) {
+  if (table == Table::loops || table == Table::threads) {
+    return part_text(table == Table::loops ? row.own : row.gain);
+  }
+  if (row.gain && !(*row.gain > 0)) {
+    return "none";
+  }
+  return (row.gain && row.gain_is_limit ? cells.sign("≤ ", "<") : "") + part_text(row.gain);
+}
+
 /// The name, cut so that the place in the source behind it is whole.
 std::string name_with_source(const CellBuffer& cells, const Row& row, int columns) {
   constexpr int least_name = 6;
@@ -96,10 +107,7 @@ void draw_row(CellBuffer& cells, int at, const Row& row, Table table, const Layo
   if (layout.now != nullptr) {
     cells.put_right(at, places.now, part_text(row.cost.now), figure_columns, ink);
   }
-  const bool limited = row.gain_is_limit && row.gain.value_or(0) > 0;
-  cells.put_right(at, places.gain,
-                  (limited ? cells.sign("≤ ", "<") : "") + part_text(table == Table::loops ? row.own : row.gain),
-                  figure_columns, ink);
+  cells.put_right(at, places.gain, gain_text(cells, row, table), figure_columns, ink);
   const Ink of_kind = !row.present                                   ? Ink::faint
                       : row.is_false_sharing                         ? Ink::false_sharing
                       : table == Table::objects && !row.kind.empty() ? Ink::true_sharing

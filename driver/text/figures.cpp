@@ -58,15 +58,10 @@ double cost_of(const LineNote& note) {
 }
 
 std::string short_gain(const Canvas& canvas, const attribution::Sum& sum) {
-  if (!(sum.cost_s > 0)) {
-    return {};
-  }
-  if (sum.one_processor || (sum.gain_s && !(*sum.gain_s > 0))) {
-    return "none";
-  }
-  return sum.gain_s      ? short_seconds_text(*sum.gain_s)
-         : sum.gain_ci95 ? canvas.sign("≤", "<") + short_seconds_text(sum.gain_ci95->high)
-                         : "";
+  const auto gain = said_gain(sum);
+  return !gain               ? ""
+         : gain->seconds > 0 ? (gain->at_most ? canvas.sign("≤", "<") : "") + short_seconds_text(gain->seconds)
+                             : "none";
 }
 
 }  // namespace

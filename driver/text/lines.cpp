@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string>
 
+#include "attribution/advice.h"
 #include "driver/text/report.h"
 
 namespace crosstalk::driver {
@@ -73,7 +74,7 @@ void draw_line_pairs(Canvas& canvas, const attribution::Communication& communica
   const std::size_t shown = std::min(most, communication.line_pairs.size());
   for (std::size_t i = 0; i < shown; ++i) {
     const attribution::LinePair& pair = communication.line_pairs[i];
-    canvas.line(amount_and_kind(canvas, pair.cells, sum_of(pair.true_sharing, pair.false_sharing)) + "  " +
+    canvas.line(amount_and_kind(canvas, pair.cells, advised_gain(communication, pair)) + "  " +
                 end_cell(canvas, pair.producer_function, source_text(pair.producer_file, pair.producer_line),
                          pair.producer_caller_known, end) +
                 canvas.sign("  →  ", "  ->  ") +

@@ -164,7 +164,7 @@ std::string about(const ObjectRow& object) {
 
 void draw_object(Canvas& canvas, const ObjectRow& object, double duration_s) {
   const Exchanged amount = exchanged(object.cells, has_cost(object.cells));
-  const attribution::Sum sum = sum_of(object.true_sharing, object.false_sharing);
+  const attribution::Sum sum = advised_gain(object);
   const std::string gain = sum.gain_ci95 && sum.cost_s > 0
                                ? "  gain " + gain_text(canvas, sum) + (sum.one_processor ? ", on one processor" : "")
                                : "";

@@ -94,16 +94,10 @@ std::string amount_text(const attribution::Matrix& cells) {
 }
 
 std::string gain_text(const Canvas& canvas, const attribution::Sum& sum) {
-  if (!(sum.cost_s > 0)) {
-    return "-";  // nothing is known of detections without a cost
-  }
-  if (sum.one_processor || (sum.gain_s && !(*sum.gain_s > 0))) {
-    return "none";
-  }
-  if (sum.gain_s) {
-    return seconds_text(*sum.gain_s);
-  }
-  return sum.gain_ci95 ? canvas.sign("≤ ", "<") + seconds_text(sum.gain_ci95->high) : "-";
+  const auto gain = said_gain(sum);
+  return !gain               ? "-"
+         : gain->seconds > 0 ? (gain->at_most ? canvas.sign("≤ ", "<") : "") + seconds_text(gain->seconds)
+                             : "none";
 }
 
 std::string rate_of_exchange_text(const attribution::Matrix& cells, double duration_s) {

@@ -133,6 +133,37 @@ TEST(GainLimits, NoMoreThanThoseHaveWhoPay) {
   EXPECT_DOUBLE_EQ(communication.objects[0].true_sharing.gain_ci95->high, 5) << "their time is not known";
 }
 
+TEST(GainLimits, AGainIsAPartOfItsCost) {
+  std::vector<ThreadSummary> threads(2);
+  threads[1].index = 1;
+  threads[0].cpu_s = threads[1].cpu_s = 10;
+  Amount amount;
+  amount.cost_s = 1;
+  amount.cost_ci95 = Interval{0.5, 2};
+  amount.gain_ci95 = Interval{0, 5};
+  Communication communication;
+  communication.true_sharing = amount;
+  communication.cells = {{0, 1, amount, {}}};
+  limit_gains(communication, threads);
+  EXPECT_DOUBLE_EQ(communication.true_sharing.gain_ci95->high, 2);
+}
+
+TEST(SaidGain, IsNeverMoreThanTheCostThatItIsSaidOf) {
+  const auto said = [](std::optional<double> gain_s, Interval ci95) {
+    return said_gain({1, Interval{0.5, 2}, gain_s, ci95});
+  };
+  EXPECT_DOUBLE_EQ(said(std::nullopt, {0, 2})->seconds, 1);
+  EXPECT_TRUE(said(std::nullopt, {0, 2})->at_most);
+  EXPECT_DOUBLE_EQ(said(0.25, {0, 2})->seconds, 0.25);
+  EXPECT_FALSE(said(0.25, {0, 2})->at_most);
+  EXPECT_DOUBLE_EQ(said(1.5, {0, 2})->seconds, 1);
+  EXPECT_DOUBLE_EQ(said(0, {0, 0.5})->seconds, 0.5) << "a likely gain of none excludes no other";
+  EXPECT_TRUE(said(0, {0, 0.5})->at_most);
+  EXPECT_DOUBLE_EQ(said(0, {0, 0})->seconds, 0);
+  EXPECT_FALSE(said(0, {0, 0})->at_most);
+  EXPECT_FALSE(said_gain({0, {}, std::nullopt, Interval{0, 2}})) << "nothing is known of it";
+}
+
 TEST(GainLimits, UnseenIsNoMoreThanTheTimeBesideTheSeen) {
   std::vector<ThreadSummary> threads(2);
   threads[1].index = 1;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "attribution/advice.h"
 #include "attribution/findings.h"
 #include "attribution/model/sentences.h"
 #include "attribution/samples/brief_threads.h"
@@ -423,6 +424,168 @@ TEST(Findings, FieldsToBePutApartAreNamed) {
   EXPECT_NE(padding_of({stored, read, nameless}).find("Give each thread's part its own"), std::string::npos);
 }
 
+ObjectRow exchanged_object(const char* name, double cost_s, std::optional<double> gain_s, Interval gain) {
+  ObjectRow object;
+  object.name = name;
+  object.cells = {cell(0, 1, cost_s, 0, 30)};
+  object.cost_s = cost_s;
+  object.true_sharing.cost_s = cost_s;
+  object.true_sharing.gain_s = gain_s;
+  object.true_sharing.gain_ci95 = gain;
+  object.false_sharing.gain_s = 0;
+  object.false_sharing.gain_ci95 = Interval{0, 0};
+  return object;
+}
+
+TEST(Findings, PaddingThatIsThereIsNotAdvisedAgain) {
+  const OffsetRow head{0, 0, 8, 3, 9, "head", "long"};
+  const OffsetRow tail{1, 64, 8, 3, 9, "tail", "long"};
+  const OffsetRow others_tail{0, 64, 8, 20, 0, "tail", "long"};
+  EXPECT_EQ(padding_of({head, tail, others_tail}).find("Give"), std::string::npos)
+      << padding_of({head, tail, others_tail});
+  const OffsetRow put{0, 128, 8, 0, 9, "items[0]", "long"};
+  const OffsetRow taken{1, 136, 8, 3, 0, "items[1]", "long"};
+  EXPECT_NE(padding_of({head, tail, others_tail, put, taken}).find("Keep elements of `items` that different threads"),
+            std::string::npos);
+  ObjectRow queue;
+  queue.sharing.kind = SharingKind::queue;
+  queue.offsets = {head, tail, others_tail};
+  EXPECT_EQ(advice_for(queue, {}).find("64-byte line"), std::string::npos) << advice_for(queue, {});
+  queue.offsets[1].offset = queue.offsets[2].offset = 56;
+  EXPECT_NE(advice_for(queue, {}).find("Give each side its own 64-byte line."), std::string::npos);
+  queue.offsets[1].offset = queue.offsets[2].offset = 64;
+  queue.blocks = 2;
+  EXPECT_NE(advice_for(queue, {}).find("Give each side its own 64-byte line."), std::string::npos)
+      << "blocks may lie side by side";
+}
+
+TEST(Findings, TheHeapOfAnInterpreterCanNotBePadded) {
+  Analysis a = analysis_of_two_threads();
+  ObjectRow object;
+  object.name = "mapping of 1 MiB";
+  object.kind = ObjectKind::heap;
+  object.cells = {cell(0, 1, 0, 0.6, 40)};
+  object.cost_s = 0.6;
+  object.sharing.kind = SharingKind::false_sharing;
+  object.false_sharing.cost_s = 0.6;
+  object.false_sharing.gain_s = 0.3;
+  object.false_sharing.gain_ci95 = Interval{0.2, 0.4};
+  object.allocation_path = {{"_PyObject_ArenaMmap", {}}, {"new_arena", {}}, {"_PyObject_Malloc", {}}};
+  a.communication.objects.push_back(object);
+  const std::string sentence = findings_of(a)[0].sentence;
+  EXPECT_NE(sentence.find("heap of CPython"), std::string::npos) << sentence;
+  EXPECT_EQ(sentence.find("64"), std::string::npos) << sentence;
+  EXPECT_EQ(sentence.find("saves"), std::string::npos) << sentence;
+  const auto nameless = [&](std::uint64_t bytes, const char* function) {
+    a.communication.objects[0].size = bytes;
+    a.communication.objects[0].allocation_path = {{function, {}}};
+    return findings_of(a)[0].sentence.find("heap of CPython") != std::string::npos;
+  };
+  EXPECT_TRUE(nameless(1U << 20U, "python3.11+0x62d080"));
+  EXPECT_TRUE(nameless(256U << 10U, "libpython3.9.so.1.0+0x62d080"));
+  EXPECT_FALSE(nameless(4096, "python3.11+0x62d080"));
+  EXPECT_FALSE(nameless(1U << 20U, "server+0x62d080"));
+  a.communication.objects[0].allocation_path = {{"new_arena", {}}, {"main", {}}};
+  EXPECT_NE(findings_of(a)[0].sentence.find("64-byte line"), std::string::npos) << "a program's own function";
+}
+
+TEST(Findings, PairsHaveTheGainOfTheirObjectsAdvice) {
+  Communication c;
+  c.objects.resize(1);
+  c.objects[0].name = "counters";
+  c.objects[0].sharing.kind = SharingKind::false_sharing;
+  LinePair pair;
+  pair.object = "counters";
+  pair.true_sharing.cost_s = pair.true_sharing.gain_s = 2;
+  pair.false_sharing.cost_s = pair.false_sharing.gain_s = 1;
+  EXPECT_EQ(advised_gain(c, pair).gain_s, 1) << "padding saves nothing of true sharing";
+  c.objects[0].sharing.kind = SharingKind::lock;
+  EXPECT_EQ(advised_gain(c, pair).gain_s, 3);
+}
+
+TEST(Findings, ALimitOfAGainIsThatOfTheTables) {
+  Analysis a = analysis_of_two_threads();
+  ObjectRow object = exchanged_object("shared", 0.8, std::nullopt, {0, 1.6});
+  object.true_sharing.cost_ci95 = Interval{0.4, 1.6};
+  object.false_sharing.cost_ci95 = Interval{0, 0};
+  a.communication.objects = {object};
+  EXPECT_NE(findings_of(a)[0].sentence.find("up to 40 % of their time"), std::string::npos)
+      << findings_of(a)[0].sentence;
+  object.cost_s = *object.true_sharing.cost_s = 1.98;
+  object.true_sharing.gain_ci95->high = 2;
+  a.communication.objects = {object};
+  const std::string all = findings_of(a)[0].sentence;
+  EXPECT_EQ(all.find("on top"), std::string::npos) << all;
+}
+
+Analysis analysis_of_waits() {
+  Analysis a = analysis_of_two_threads();
+  for (ThreadSummary& thread : a.threads) {
+    thread.waits.emplace().at(models::CycleClass::unattributed) = 2;
+  }
+  a.duration_s = 2;
+  WaitPlace place;
+  place.kind = profile::WaitKind::mutex;
+  place.function = "take()";
+  place.file = "/src/a.cpp";
+  place.line = 14;
+  place.waited_s = 1.2;
+  place.threads = {{0, 0.6, 10}, {1, 0.6, 10}};
+  WaitPlace other = place;
+  other.function = "put()";
+  other.line = 20;
+  other.waited_s = 0.3;
+  a.wait_places = {place, other};
+  return a;
+}
+
+TEST(Findings, TheLargestWaitComesFirst) {
+  Analysis a = analysis_of_waits();
+  const Finding first = findings_of(a)[0];
+  EXPECT_EQ(first.kind, "wait");
+  EXPECT_EQ(first.consumer, "a.cpp:14");
+  EXPECT_EQ(
+      first.sentence,
+      "Threads 0 and 1 wait for the mutex in take() at a.cpp:14: 1.2 s, 30 % of their elapsed time, asleep or not. "
+      "Enter it less often, keep the critical sections short, or divide what it protects among several locks.");
+  a.wait_places[0].kind = profile::WaitKind::condition;
+  EXPECT_NE(findings_of(a)[0].kind, "wait") << "waiting for work";
+  a.wait_places[1].kind = profile::WaitKind::condition;
+  for (const Finding& finding : findings_of(a)) {
+    EXPECT_NE(finding.kind, "wait");
+  }
+}
+
+TEST(Findings, ALockThatIsKnownHasAllOfItsPlaces) {
+  Analysis a = analysis_of_waits();
+  ObjectRow lock;
+  lock.name = "guard";
+  lock.kind = ObjectKind::global;
+  lock.sharing.kind = SharingKind::lock;
+  lock.cells = {cell(0, 1, 0.1, 0, 40)};
+  lock.cost_s = 0.1;
+  a.communication.objects.push_back(lock);
+  LinePair pair;
+  pair.object = "guard";
+  pair.producer_file = pair.consumer_file = "/src/a.cpp";
+  pair.producer_line = 20;
+  pair.consumer_line = 14;
+  pair.consumer_through = "___pthread_mutex_lock";
+  a.communication.line_pairs.push_back(pair);
+  pair.consumer_line = 20;
+  a.communication.line_pairs.push_back(pair);
+  pair.object = "beside";  // what another stores beside the lock
+  pair.producer_line = 14;
+  pair.consumer_line = 30;
+  a.communication.line_pairs.push_back(pair);
+  a.communication.objects[0].sharing.kind = SharingKind::false_sharing;
+  const Finding first = findings_of(a)[0];
+  EXPECT_EQ(first.object, "guard");
+  EXPECT_NE(first.sentence.find("wait for the mutex `guard` in take() at a.cpp:14 and put() at a.cpp:20: 1.5 s, 38 %"),
+            std::string::npos)
+      << first.sentence;
+}
+
 TEST(Findings, FewSightingsAreSaidToBeFew) {
   Analysis a = analysis_of_two_threads();
   a.loops.clear();
@@ -438,19 +601,6 @@ TEST(Findings, FewSightingsAreSaidToBeFew) {
   EXPECT_NE(sentence.find("a hint only: it rests on 3 sightings"), std::string::npos) << sentence;
   EXPECT_EQ(findings_of(a)[0].kind, "hint");
   EXPECT_EQ(sentence.find('%'), std::string::npos) << sentence;
-}
-
-ObjectRow exchanged_object(const char* name, double cost_s, std::optional<double> gain_s, Interval gain) {
-  ObjectRow object;
-  object.name = name;
-  object.cells = {cell(0, 1, cost_s, 0, 30)};
-  object.cost_s = cost_s;
-  object.true_sharing.cost_s = cost_s;
-  object.true_sharing.gain_s = gain_s;
-  object.true_sharing.gain_ci95 = gain;
-  object.false_sharing.gain_s = 0;
-  object.false_sharing.gain_ci95 = Interval{0, 0};
-  return object;
 }
 
 TEST(Findings, WhatGainsMostComesFirst) {

@@ -80,6 +80,21 @@ TEST(LiveFigures, CostsOfARefreshWithTooFewWatchesAreUnknown) {
   EXPECT_TRUE(snapshot.cells[0].exchange.cost_s);
 }
 
+TEST(LiveFigures, AGainThatIsMostLikelyNoneHasItsLimit) {
+  attribution::Analysis window = analysis_of(0, 4);
+  attribution::Amount& amount = window.communication.cells[0].false_sharing;
+  amount.gain_s = 0;
+  amount.gain_ci95 = attribution::Interval{0, 0.3};
+  window.findings = {{"a lock", 1, "lock", std::nullopt, attribution::Interval{0, 2}},
+                     {"a loop", 0, "loop", std::nullopt, std::nullopt}};
+  const Snapshot snapshot = snapshot_of(window, window, {});
+  EXPECT_FALSE(snapshot.cells[0].exchange.gain_s);
+  EXPECT_DOUBLE_EQ(snapshot.cells[0].exchange.gain_most_s.value_or(-1), 0.3);
+  EXPECT_FALSE(snapshot.findings[0].gain_s);
+  EXPECT_DOUBLE_EQ(snapshot.findings[0].gain_most_s.value_or(-1), 1) << "no more than its cost";
+  EXPECT_FALSE(snapshot.findings[1].gain_s || snapshot.findings[1].gain_most_s);
+}
+
 TEST(LiveFigures, AHugeMatrixKeepsItsCostliestPairs) {
   attribution::Analysis window = driver::test::crowded_analysis(700);
   const Snapshot snapshot = snapshot_of(window, window, {});

@@ -38,6 +38,21 @@ std::string text_of(ViewState& state, int rows = 24, int columns = 80, Charset c
   return picture_of(state, rows, columns, charset, false).text(false);
 }
 
+TEST(LivePicture, AGainOfNoneIsNoFigure) {
+  Snapshot snapshot = sample_snapshot();
+  snapshot.objects[0].exchange.gain_s = 0;
+  snapshot.objects[1].exchange.gain_most_s.reset();
+  snapshot.findings[0].gain_s.reset();
+  snapshot.findings[0].gain_most_s = 3.5;
+  ViewState state = view_of(std::move(snapshot));
+  const std::string objects = text_of(state);
+  EXPECT_NE(line_with(objects, "counters[1].hits").find("none"), std::string::npos) << objects;
+  EXPECT_NE(line_with(objects, "Queue").find(" - "), std::string::npos) << objects;
+  type(state, "5");
+  const std::string findings = text_of(state);
+  EXPECT_NE(line_with(findings, "Threads 1 and 2").find("≤ 17.5 %"), std::string::npos) << findings;
+}
+
 /// No picture is wider than its screen, and none has an escape code.
 void expect_fits(const std::string& text, int rows, int columns) {
   const auto lines = lines_of(text);

@@ -73,8 +73,11 @@ class Checked(harness.Case):
 
 class Waiting(Checked):
     def test_mutex(self):
-        _, place = self.check("mutex")
+        report, place = self.check("mutex")
         self.assertTrue(place["file"].endswith("waiting.cpp"), place)
+        finding = next(finding for finding in report["findings"] if finding["kind"] == "wait")
+        self.assertEqual(finding["consumer"], f"waiting.cpp:{place['line']}")
+        self.assertIn("wait for the mutex", finding["sentence"])
 
     def test_rwlock(self):
         self.check("rwlock")
