@@ -272,7 +272,7 @@ void Recorder::leave_children(Targets& targets) {
 
 bool Recorder::over(Targets& targets) {
   leave_children(targets);
-  if (const Target& first = targets.front(); first.ended() && monotonic_ns() - first.ended_ns() > grace_ns) {
+  if (targets.front().ended() && monotonic_ns() - targets.front().ended_ns() > grace_ns) {
     substitute_.expect_no_more(targets);
   }
   for (Target& target : targets) {
@@ -287,7 +287,8 @@ bool Recorder::over(Targets& targets) {
     winding_up_ = true;
     return false;
   }
-  const std::uint64_t waited_ns = monotonic_ns() - last_end_ns(targets);
+  const Target& first = targets.front();
+  const std::uint64_t waited_ns = monotonic_ns() - (first.launched() ? first.ended_ns() : last_end_ns(targets));
   return waited_ns > (drainer_.liveness().alive().empty() ? grace_ns : patience_ns);
 }
 
