@@ -135,7 +135,8 @@ void warn_of_recording(const profile::Session& session, const SamplingSummary& s
                                        " lost because a ring was full: the recorder got too little CPU time; "
                                        "record with a longer --period"});
   }
-  if (sampling.overhead_fraction && session.config.budget > 0 &&
+  // Without a sample it was the start of the library: the program was too short, which is said elsewhere.
+  if (sampling.overhead_fraction && session.config.budget > 0 && sampling.samples > 0 &&
       *sampling.overhead_fraction > session.config.budget * 1.1) {
     out.push_back({"over_budget", "observing took " + percent(*sampling.overhead_fraction) +
                                       " of the threads' CPU time, more than the budget of " +

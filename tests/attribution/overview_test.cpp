@@ -285,6 +285,17 @@ TEST(Warnings, RecordsThatWereLostAreSaidOnce) {
   EXPECT_EQ(warnings[0].code, "lost_samples");
 }
 
+TEST(Warnings, TheBudgetOfAProgramWithoutASampleIsNotMeant) {
+  profile::Session session;
+  session.complete = true;
+  session.config.budget = 0.03;
+  SamplingSummary sampling;
+  sampling.overhead_fraction = 0.4;  // the start of the library
+  EXPECT_TRUE(warnings_of(session, {}, sampling, {}, {}).empty());
+  sampling.samples = 1;
+  EXPECT_EQ(warnings_of(session, {}, sampling, {}, {}).size(), 1U);
+}
+
 TEST(Warnings, WhatAllocationTakesHasARemedyWhileAllBlocksAreListed) {
   profile::Session session;
   session.complete = true;
