@@ -112,12 +112,18 @@ std::vector<SamplingSummary::Event> events_of(const profile::Session& session,
   return result;
 }
 
-/// The remedy if the wrappers of malloc() and other functions take most of the cost of observation.
-const char* remedy_for_allocation(const SamplingSummary& sampling, bool left_out) {
+/// The remedy if functions that stand in for others take most of the cost of observation. `left_out`: small heap blocks
+/// were, without --heap-threshold.
+const char* remedy_for_stand_ins(const profile::Session& session, const SamplingSummary& sampling, bool left_out) {
+  constexpr std::uint64_t advised_threshold = 4096;
   if (sampling.stand_ins_s <= sampling.handlers_s + sampling.switches_s) {
     return "";
   }
-  return left_out
+  if (session.config.measure_waits != 0) {
+    return ", most of it in functions that stand in for others: those for locks and conditions (--waits) may take most "
+           "of that; record without --waits";
+  }
+  return left_out || session.config.heap_threshold >= advised_threshold
              ? ", most of it in the functions that stand in for malloc() and others: "
                "a few nanoseconds a call, though small blocks are not listed"
              : ", most of it in keeping a list of heap blocks: --heap-threshold 4096 leaves small ones unnamed and "
@@ -140,7 +146,8 @@ void warn_of_recording(const profile::Session& session, const SamplingSummary& s
       *sampling.overhead_fraction > session.config.budget * 1.1) {
     out.push_back({"over_budget", "observing took " + percent(*sampling.overhead_fraction) +
                                       " of the threads' CPU time, more than the budget of " +
-                                      percent(session.config.budget) + remedy_for_allocation(sampling, left_out)});
+                                      percent(session.config.budget) +
+                                      remedy_for_stand_ins(session, sampling, left_out)});
   }
 }
 

@@ -312,6 +312,25 @@ TEST(Warnings, WhatAllocationTakesHasARemedyWhileAllBlocksAreListed) {
   EXPECT_EQ(warnings[1].code, "over_budget");
   EXPECT_EQ(warnings[1].message.find("--heap-threshold"), std::string::npos);
   EXPECT_NE(warnings[1].message.find("malloc()"), std::string::npos);
+  session.config.heap_threshold = 4096;
+  const std::string left_out_by_wish = warnings_of(session, {}, sampling, {}, {})[0].message;
+  EXPECT_EQ(left_out_by_wish.find("--heap-threshold"), std::string::npos) << left_out_by_wish;
+}
+
+TEST(Warnings, StandInsOfLocksAreNamedWhereWaitsWereMeasured) {
+  profile::Session session;
+  session.complete = true;
+  session.config.budget = 0.03;
+  session.config.measure_waits = 1;
+  SamplingSummary sampling;
+  sampling.samples = 100;
+  sampling.overhead_fraction = 0.1;
+  sampling.stand_ins_s = 0.1;
+  const std::string message = warnings_of(session, {}, sampling, {}, {})[0].message;
+  EXPECT_NE(message.find("locks and conditions (--waits) may take most of that; record without --waits"),
+            std::string::npos)
+      << message;
+  EXPECT_EQ(message.find("heap"), std::string::npos) << message;
 }
 
 Analysis analysis_of_two_threads() {
