@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
 
+#include "attribution/condition_locks.h"
 #include "attribution/model/sentences.h"
 #include "attribution/program/program_view.h"
 
@@ -21,6 +23,7 @@ constexpr std::size_t most_places = 3;  // that a sentence names
 struct Wait {
   profile::WaitKind kind = profile::WaitKind::mutex;
   std::string object, object_words;      // empty: not known
+  bool one_of_several = false;           // the object has several locks
   std::vector<const WaitPlace*> places;  // longest first
   double waited_s = 0;
   std::set<std::uint32_t> threads;
@@ -31,25 +34,79 @@ bool waits_for_others(const std::string& through) {
   return through.find("lock") != std::string::npos || through.find("barrier") != std::string::npos;
 }
 
-/// The only lock or barrier whose line is accessed at the place; null: none, or several are. A pair's object is what
-/// its consumer accesses. What is on a lock's line beside it may give it another kind.
-const ObjectRow* object_at(const Analysis& analysis, const WaitPlace& place) {
-  std::set<std::string> names;
-  std::set<std::string> by_library;
-  for (const LinePair& pair : analysis.communication.line_pairs) {
-    if (pair.consumer_file == place.file && pair.consumer_line == place.line && place.line != 0) {
-      (waits_for_others(pair.consumer_through) ? by_library : names).insert(pair.object);
+bool is_waited_for(SharingKind kind) { return kind == SharingKind::lock || kind == SharingKind::barrier; }
+
+/// A lock or barrier.
+struct Awaited {
+  ObjectRow row;  // its field is the lock; empty: the object has several, or has no fields
+  bool one_of_several = false;
+};
+
+/// The lock or barrier that an object is or has: never a condition variable, for which its lock stands if that is
+/// known.
+std::optional<Awaited> awaited_in(const Communication& communication, const ObjectRow& row) {
+  if (!row.sync_fields.empty()) {
+    Awaited awaited{row};
+    const auto is_one = [](const SyncField& field) { return is_waited_for(field.kind); };
+    const auto locks = std::count_if(row.sync_fields.begin(), row.sync_fields.end(), is_one);
+    if (locks == 0) {
+      return std::nullopt;
+    }
+    awaited.one_of_several = locks > 1;
+    awaited.row.field = locks > 1 ? "" : std::find_if(row.sync_fields.begin(), row.sync_fields.end(), is_one)->field;
+    return awaited;
+  }
+  if (row.sharing.kind != SharingKind::condition) {
+    return Awaited{row};
+  }
+  for (const ConditionLocks& condition : condition_locks_of(communication)) {
+    if (communication.objects[condition.condition].name == row.name && condition.locks.size() == 1) {
+      return Awaited{communication.objects[condition.locks.front()]};
     }
   }
-  const ObjectRow* found = nullptr;
-  for (const ObjectRow& row : analysis.communication.objects) {
-    const bool of_kind = row.sharing.kind == SharingKind::lock || row.sharing.kind == SharingKind::barrier;
-    if (by_library.contains(row.name) || (of_kind && names.contains(row.name))) {
-      if (found != nullptr) {
-        return nullptr;
-      }
-      found = &row;
+  return std::nullopt;
+}
+
+/// The names of objects that are accessed at the place: by a library's function that waits, and by other code.
+struct NamesAt {
+  std::set<std::string> by_library, others;
+};
+NamesAt names_at(const Analysis& analysis, const WaitPlace& place) {
+  NamesAt names;
+  for (const LinePair& pair : analysis.communication.line_pairs) {
+    if (pair.consumer_file == place.file && pair.consumer_line == place.line && place.line != 0) {
+      (waits_for_others(pair.consumer_through) ? names.by_library : names.others).insert(pair.object);
     }
+  }
+  // A pair's object is what its consumer accesses. A producer that takes a lock has very likely stored to the same one.
+  const bool stores_alone = names.by_library.empty() && names.others.empty();
+  for (const LinePair& pair : analysis.communication.line_pairs) {
+    if (stores_alone && pair.producer_file == place.file && pair.producer_line == place.line && place.line != 0 &&
+        waits_for_others(pair.producer_through) && waits_for_others(pair.consumer_through)) {
+      names.by_library.insert(pair.object);
+    }
+  }
+  return names;
+}
+
+/// The only lock or barrier whose line is accessed at the place; none: none, or several are. What is on a lock's line
+/// beside it may give it another kind.
+std::optional<Awaited> object_at(const Analysis& analysis, const WaitPlace& place) {
+  const NamesAt names = names_at(analysis, place);
+  std::optional<Awaited> found;
+  for (const ObjectRow& row : analysis.communication.objects) {
+    const bool by_kind = is_waited_for(row.sharing.kind) && names.others.contains(row.name);
+    std::optional<Awaited> awaited;
+    if (by_kind || names.by_library.contains(row.name)) {
+      awaited = awaited_in(analysis.communication, row);
+    }
+    if (!awaited || (found && found->row.name == awaited->row.name)) {
+      continue;
+    }
+    if (found) {
+      return std::nullopt;
+    }
+    found = std::move(awaited);
   }
   return found;
 }
@@ -60,13 +117,14 @@ std::vector<Wait> waits_of(const Analysis& analysis) {
     if (profile::class_of(place.kind) == profile::WaitClass::condition || place.kind == profile::WaitKind::all) {
       continue;  // a thread that waits for work loses nothing
     }
-    const ObjectRow* const object = object_at(analysis, place);
+    const std::optional<Awaited> object = object_at(analysis, place);
     const std::string at = place.function + " " + source_name(place.file, place.line);
-    Wait& wait = waits[{place.kind, object != nullptr ? object->name : " " + at}];
+    Wait& wait = waits[{place.kind, object ? object->row.name : " " + at}];
     wait.kind = place.kind;
-    if (object != nullptr) {
-      wait.object = object->name;
-      wait.object_words = object_in_words(*object);
+    if (object) {
+      wait.object = object->row.name;
+      wait.object_words = object_in_words(object->row);
+      wait.one_of_several = object->one_of_several;
     }
     wait.places.push_back(&place);
     wait.waited_s += place.waited_s;
@@ -95,7 +153,7 @@ double elapsed_s(const Analysis& analysis, const std::set<std::uint32_t>& thread
   return known == threads.size() ? sum_s : 0;
 }
 
-const char* noun_of_wait(profile::WaitKind kind) {
+const char* noun_of_wait(profile::WaitKind kind, bool one_thread) {
   switch (kind) {
     case profile::WaitKind::mutex:
       return "mutex";
@@ -104,7 +162,7 @@ const char* noun_of_wait(profile::WaitKind kind) {
     case profile::WaitKind::critical:
       return "OpenMP critical section or lock";
     case profile::WaitKind::team:
-      return "barrier of their OpenMP team";
+      return one_thread ? "barrier of its OpenMP team" : "barrier of their OpenMP team";
     default:
       return "barrier";
   }
@@ -124,6 +182,7 @@ std::string places_in_words(const Wait& wait) {
 
 Finding finding_of(const Analysis& analysis, const Wait& wait, double share) {
   const bool lock = profile::class_of(wait.kind) == profile::WaitClass::lock;
+  const bool one_thread = wait.threads.size() == 1;
   const WaitPlace& longest = *wait.places.front();
   Finding finding;
   finding.kind = "wait";
@@ -133,12 +192,14 @@ Finding finding_of(const Analysis& analysis, const Wait& wait, double share) {
       lock ? "Enter it less often, keep the critical sections short, or divide what it protects among several "
              "locks."
            : "Divide the work more evenly, or let threads meet less often.";
-  finding.sentence = begun(threads_in_words(analysis, wait.threads)) + (wait.threads.size() == 1 ? " waits" : " wait") +
-                     (lock ? " for the " : " at the ") + noun_of_wait(wait.kind) +
-                     (wait.object.empty() ? "" : " `" + wait.object_words + "`") + " in " + places_in_words(wait) +
-                     ": " + seconds_in_words(wait.waited_s) +
-                     (share > 0 ? ", " + percent(share) + " of their elapsed time" : " of elapsed time") +
-                     ", asleep or not. " + finding.advice;
+  finding.sentence =
+      begun(threads_in_words(analysis, wait.threads)) + (one_thread ? " waits" : " wait") + (lock ? " for " : " at ") +
+      (wait.one_of_several ? "a " : "the ") + noun_of_wait(wait.kind, one_thread) + (wait.one_of_several ? " of" : "") +
+      (wait.object.empty() ? "" : " `" + wait.object_words + "`") + " in " + places_in_words(wait) + ": " +
+      seconds_in_words(wait.waited_s) +
+      (share > 0 ? ", " + percent(share) + (one_thread ? " of its elapsed time" : " of their elapsed time")
+                 : " of elapsed time") +
+      ", asleep or not. " + finding.advice;
   return finding;
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string_view>
 
 namespace crosstalk::driver {
 
@@ -16,6 +17,17 @@ constexpr std::array<int, heat_levels> oranges = {230, 223, 216, 209, 166};
 constexpr int black = 16;
 constexpr int white = 231;
 constexpr const char* reset = "\x1b[0m";
+
+/// True if the words before and behind the space at `space` are a number and its unit, as in "1.89 s," and "3 %".
+bool is_number_with_unit(std::string_view text, std::size_t space) {
+  constexpr std::array<std::string_view, 9> units = {"s", "ms", "us", "ns", "B", "bytes", "KiB", "MiB", "GiB"};
+  if (space == 0 || text[space - 1] < '0' || text[space - 1] > '9') {
+    return false;
+  }
+  const std::string_view next = text.substr(space + 1);
+  const std::string_view word = next.substr(0, next.find_first_of(" ,;:.()"));
+  return next.starts_with('%') || std::find(units.begin(), units.end(), word) != units.end();
+}
 
 const char* escape_of(Hue hue) {
   switch (hue) {
@@ -99,7 +111,7 @@ void Canvas::paragraph(const std::string& mark, std::string_view sentence) {
   };
   while (!rest.empty()) {
     std::size_t space = rest.find(' ');
-    if (space != std::string_view::npos && rest.substr(space + 1).starts_with('%')) {  // "%" stays with its number
+    if (space != std::string_view::npos && is_number_with_unit(rest, space)) {
       space = rest.find(' ', space + 1);
     }
     const std::string word = fit_middle(rest.substr(0, space), room, style_.charset);

@@ -616,6 +616,48 @@ TEST(Findings, ALockThatIsKnownHasAllOfItsPlaces) {
       << first.sentence;
 }
 
+/// Waits for a mutex in take() and put(), which a library's function takes; the object that it accesses is `row`.
+Analysis analysis_of_waits_for(const ObjectRow& row) {
+  Analysis a = analysis_of_waits();
+  a.communication.objects = {row};
+  LinePair pair;
+  pair.object = row.name;
+  pair.producer_file = pair.consumer_file = "/src/a.cpp";
+  pair.producer_line = 20;
+  pair.consumer_line = 14;
+  pair.producer_through = pair.consumer_through = "___pthread_mutex_lock";
+  a.communication.line_pairs = {pair};
+  return a;
+}
+
+TEST(Findings, AWaitForAMutexNamesNoConditionVariable) {
+  ObjectRow pool = exchanged_object("pool", 0.1, 0.1, {0.1, 0.1});
+  pool.field = "cv_";
+  pool.sharing.kind = SharingKind::condition;
+  pool.sync_fields = {{"cv_", SharingKind::condition, 0.08}, {"mutex_", SharingKind::lock, 0.02}};
+  const std::string sentence = findings_of(analysis_of_waits_for(pool))[0].sentence;
+  EXPECT_NE(sentence.find("for the mutex `pool.mutex_` in"), std::string::npos) << sentence;
+  EXPECT_NE(sentence.find("take() at a.cpp:14 and put() at a.cpp:20: 1.5 s"), std::string::npos)
+      << "one finding of one mutex: " << sentence;
+  pool.sync_fields.clear();
+  const Finding nameless = findings_of(analysis_of_waits_for(pool))[0];
+  EXPECT_EQ(nameless.object, "");
+  EXPECT_NE(nameless.sentence.find("for the mutex in"), std::string::npos) << nameless.sentence;
+  pool.sync_fields = {{"in", SharingKind::lock, 0.08}, {"out", SharingKind::lock, 0.02}};
+  const std::string several = findings_of(analysis_of_waits_for(pool))[0].sentence;
+  EXPECT_NE(several.find("for a mutex of `pool` in"), std::string::npos) << several;
+}
+
+TEST(Findings, OneThreadWaitsForAPartOfItsTime) {
+  Analysis a = analysis_of_waits();
+  a.wait_places.pop_back();
+  a.wait_places[0].threads.pop_back();
+  const std::string sentence = findings_of(a)[0].sentence;
+  EXPECT_EQ(sentence.rfind("Thread 0 waits for the mutex in take() at a.cpp:14: 1.2 s, 60 % of its elapsed time", 0),
+            0U)
+      << sentence;
+}
+
 TEST(Findings, FewSightingsAreSaidToBeFew) {
   Analysis a = analysis_of_two_threads();
   a.loops.clear();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include "driver/terminal/canvas.h"
 #include "driver/terminal/layout.h"
 
 namespace crosstalk::driver::text_layout_test {
@@ -51,6 +52,17 @@ TEST(Clean, DisarmsNames) {
                   "b",
                   Charset::utf8),
             "a?b");  // a right-to-left override
+}
+
+TEST(Paragraph, ANumberStaysWithItsUnit) {
+  const auto broken = [](const char* text) {
+    Canvas canvas({12, Charset::ascii, false});
+    canvas.paragraph("", text);
+    return canvas.take();
+  };
+  EXPECT_EQ(broken("it waits 1.89 s, then"), "it waits\n1.89 s, then\n");
+  EXPECT_EQ(broken("it waited 71 % of it"), "it waited\n71 % of it\n");
+  EXPECT_EQ(broken("threads 12 so many"), "threads 12\nso many\n") << "no unit";
 }
 
 TEST(Bar, IsAsWideAsAsked) {
