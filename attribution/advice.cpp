@@ -248,12 +248,35 @@ const char* heap_of(const ObjectRow& object) {
   return is_nameless_arena(object) ? "CPython" : nullptr;
 }
 
+/// True for an object of CPython itself whose references threads count: None, small numbers, types.
+bool is_counted_by_interpreter(const ObjectRow& object) {
+  switch (object.sharing.kind) {
+    case SharingKind::lock:
+    case SharingKind::barrier:
+    case SharingKind::condition:
+    case SharingKind::spin:
+      return false;
+    default:
+      break;
+  }
+  const std::string& name = object.name;
+  const bool own = name.starts_with("_Py") || (name.starts_with("Py") && name.ends_with("_Type")) ||
+                   name == "small_ints" || name.starts_with("small_ints[");
+  const std::string all = name + "." + object.field;
+  return (own && object.kind == ObjectKind::global && !name.starts_with("_PyRuntime")) ||
+         (own && all.find("small_ints[") != std::string::npos) || all.find("ob_refcnt") != std::string::npos;
+}
+
 std::string advice_for(const ObjectRow& object, const ObjectExchange& exchange) {
   if (const char* const heap = heap_of(object)) {
     return std::string("This is the heap of ") + heap +
            ", whose allocator hands it out in pieces, so no program can pad it. Let threads share fewer objects, or "
            "use "
            "processes.";
+  }
+  if (is_counted_by_interpreter(object)) {
+    return "This is an object of CPython, whose interpreter counts references to it, so no program can pad it or leave "
+           "the count out. Let threads share fewer objects, or use processes or a free-threaded build.";
   }
   switch (object.sharing.kind) {
     case SharingKind::false_sharing:
@@ -314,14 +337,17 @@ bool is_cost_wide(const Sum& sum) {
   return sum.cost_ci95 && sum.cost_ci95->high > certain * sum.cost_s;
 }
 
-std::string gain_in_words(const ObjectRow& object, const ObjectExchange& exchange, double cpu_s) {
+std::string gain_in_words(const ObjectRow& object, const ObjectExchange& exchange, double cpu_s,
+                          const std::string& advice) {
   const Sum gain = advised_gain(object);
   if (!(object.cost_s > 0) || !(cpu_s > 0) || !gain.gain_ci95) {
     return {};
   }
   if (on_one_processor(object)) {
-    return "Their threads were on one processor when this was seen, so no cache line had to move: padding saves "
-           "nothing. Fewer such exchanges may save more (switches, wakes, locks); that is not estimated.";
+    const bool said = advice.find("saves nothing") != std::string::npos;
+    return std::string("Their threads were on one processor when this was seen, so no cache line had to move") +
+           (said ? "" : ": padding saves nothing") +
+           ". Fewer such exchanges may save more (switches, wakes, locks); that is not estimated.";
   }
   const std::string their = exchange.threads.size() == 1 ? "its" : "their";
   const auto said = said_gain(gain);
@@ -332,7 +358,8 @@ std::string gain_in_words(const ObjectRow& object, const ObjectExchange& exchang
   const std::string amount = percent_range(share) + " of " + their + " time";
   const std::string why = "not known, because the number of accesses to the line is unknown.";
   const std::string unknown = gain.gain_s ? "." : "; how much is " + why;
-  if (object.sharing.kind == SharingKind::false_sharing && heap_of(object) == nullptr) {
+  if (object.sharing.kind == SharingKind::false_sharing && heap_of(object) == nullptr &&
+      !is_counted_by_interpreter(object)) {
     if (share.high < next_to_nothing) {
       return "Little is gained by it: " + amount + ".";
     }

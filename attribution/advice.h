@@ -30,7 +30,8 @@ struct ObjectExchange {
 /// The gain of that advice as a part of `cpu_s`, the threads' time: "That saves 55 to 75 % of their time.", or the
 /// reason why it gains nothing, or that it is not known. For advice to do something less often only the cost of moving
 /// the line is known, and the sentence does not call that all the savings. Empty if no cost is known.
-[[nodiscard]] std::string gain_in_words(const ObjectRow& object, const ObjectExchange& exchange, double cpu_s);
+[[nodiscard]] std::string gain_in_words(const ObjectRow& object, const ObjectExchange& exchange, double cpu_s,
+                                        const std::string& advice);
 
 /// The gain that the advice aims at: for false sharing, that of a separate line for each thread; for all other kinds,
 /// that of sharing less often.

@@ -2,6 +2,7 @@
 #include "attribution/findings.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <string>
 #include <utility>
@@ -229,7 +230,7 @@ Finding object_finding(const Analysis& analysis, const ObjectRow& object,
   text += where(ends) + "." + (advice.empty() ? "" : " " + advice);
   if (hint) {
     text += " This is a hint only: it rests on " + count_of(e.seen, "sighting", "sightings") + ".";
-  } else if (const std::string gain = gain_in_words(object, e, cpu); !gain.empty()) {
+  } else if (const std::string gain = gain_in_words(object, e, cpu, advice); !gain.empty()) {
     text += " " + gain;
   }
   const Sum gain = advised_gain(object);
@@ -250,6 +251,21 @@ double importance(const Finding& finding) {
                       : finding.gain_ci95 ? (finding.gain_ci95->low + finding.gain_ci95->high) / 2
                                           : 0;
   return finding.kind == "hint" ? -1 / (1 + gain) : gain;
+}
+
+/// True for an exchange that is known to gain nothing.
+bool gains_nothing(const Finding& finding) {
+  return !finding.object.empty() && finding.kind != "hint" && finding.gain_s == 0.0 &&
+         (!finding.gain_ci95 || finding.gain_ci95->high <= 0);
+}
+
+/// Takes exchanges that gain nothing out of the findings.
+std::vector<Finding> without_gain(std::vector<Finding>& findings) {
+  const auto begin = std::stable_partition(findings.begin(), findings.end(),
+                                           [](const Finding& finding) { return !gains_nothing(finding); });
+  std::vector<Finding> taken(std::make_move_iterator(begin), std::make_move_iterator(findings.end()));
+  findings.erase(begin, findings.end());
+  return taken;
 }
 
 /// Says that no communication was seen, and how much evidence there is.
@@ -367,6 +383,7 @@ std::vector<Finding> findings_of(const Analysis& analysis) {
   if (findings.empty() && !can_not_be_told(analysis)) {
     findings.push_back({nothing_seen(analysis), 0, "none"});
   }
+  std::vector<Finding> gainless = without_gain(findings);  // behind all that can be acted upon
   const Finding time = hottest(analysis);
   // The threads' exchanges come first only if they take a large part of the time: their finding comes with advice.
   const auto behind = std::find_if_not(findings.begin(), findings.end(), [&](const Finding& finding) {
@@ -391,6 +408,7 @@ std::vector<Finding> findings_of(const Analysis& analysis) {
     findings.push_back(std::move(kernel));
   }
   add_waits(analysis, findings);
+  findings.insert(findings.end(), std::make_move_iterator(gainless.begin()), std::make_move_iterator(gainless.end()));
   return findings;
 }
 

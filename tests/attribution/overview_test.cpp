@@ -682,6 +682,7 @@ TEST(Findings, WhatGainsMostComesFirst) {
                              exchanged_object("counted", 0.4, 0.3, {0.2, 0.35})};
   a.communication.objects[0].sharing.kind = SharingKind::spin;
   a.communication.objects[2].sharing.kind = SharingKind::shared_counter;
+  a.loops.clear();
   const auto findings = findings_of(a);
   ASSERT_GE(findings.size(), 3U);
   EXPECT_EQ(findings[0].object, "counted");
@@ -796,8 +797,45 @@ TEST(Findings, ALockThatIsUsedElsewhereIsItsOwn) {
   EXPECT_EQ(findings_of(others).size(), 3U) << "of other threads";
 }
 
+TEST(Findings, ObjectsOfCPythonHaveNoCounterThatAProgramCanChange) {
+  for (const auto& [name, field] : {std::pair{"_Py_NoneStruct", "ob_refcnt"}, std::pair{"small_ints", "[6].ob_refcnt"},
+                                    std::pair{"_PyRuntime", "small_ints[6]"}, std::pair{"small_ints[262]", ""}}) {
+    ObjectRow object;
+    object.name = name;
+    object.field = field;
+    object.kind = ObjectKind::global;
+    object.sharing.kind = SharingKind::shared_counter;
+    EXPECT_NE(advice_for(object, {}).find("use processes or a free-threaded build"), std::string::npos) << name;
+    EXPECT_EQ(advice_for(object, {}).find("counter per thread"), std::string::npos) << name;
+    object.sharing.kind = SharingKind::lock;
+    EXPECT_EQ(advice_for(object, {}).find("CPython"), std::string::npos) << name;
+  }
+  ObjectRow counter;
+  counter.name = "PyCounter";
+  counter.kind = ObjectKind::global;
+  counter.sharing.kind = SharingKind::shared_counter;
+  EXPECT_NE(advice_for(counter, {}).find("counter per thread"), std::string::npos);
+}
+
+TEST(Findings, ExchangesThatGainNothingComeLast) {
+  Analysis a = analysis_of_waits();
+  a.communication.objects = {exchanged_object("queue", 1.5, 0.0, {0, 0}),
+                             exchanged_object("counted", 0.1, 0.05, {0.02, 0.08})};
+  a.communication.objects[0].true_sharing.detections = 30;
+  a.communication.objects[0].true_sharing.one_processor = true;
+  a.communication.objects[0].sharing.kind = SharingKind::shared_counter;
+  const auto findings = findings_of(a);
+  ASSERT_EQ(findings.size(), 5U) << "two objects, two waits, a loop";
+  EXPECT_EQ(findings[0].kind, "wait");
+  EXPECT_EQ(findings.back().object, "queue");
+  const std::string& sentence = findings.back().sentence;
+  EXPECT_EQ(sentence.find("saves nothing"), sentence.rfind("saves nothing")) << sentence;
+  EXPECT_NE(sentence.find("so no cache line had to move. Fewer"), std::string::npos) << sentence;
+}
+
 TEST(Findings, OnOneProcessorNoLineMoves) {
   Analysis a = analysis_of_two_threads();
+  a.loops.clear();
   a.communication.objects = {exchanged_object("queue", 0.88, 0.0, {0, 0})};
   ObjectRow& object = a.communication.objects[0];
   object.true_sharing.detections = 30;
