@@ -149,13 +149,17 @@ void draw_loop(Canvas& canvas, const attribution::Analysis& analysis, const attr
 void draw_threads_waits(Canvas& canvas, const attribution::Analysis& analysis, std::size_t most) {
   std::vector<const attribution::ThreadSummary*> shown;
   for (const attribution::ThreadSummary& thread : analysis.threads) {
-    if (thread.waits && thread.listed && thread.samples > 0 && shown.size() < most) {
+    if (thread.waits && thread.listed && thread.samples > 0) {
       shown.push_back(&thread);
     }
   }
   if (shown.empty()) {
     return;
   }
+  std::stable_sort(shown.begin(), shown.end(),
+                   [](const auto* a, const auto* b) { return a->waits->total() > b->waits->total(); });
+  const std::size_t left_out = shown.size() - std::min(most, shown.size());
+  shown.resize(shown.size() - left_out);
   canvas.heading("Where threads' time went", "of their elapsed time, by the letters below");
   models::CycleAccount all;
   for (const attribution::ThreadSummary* thread : shown) {
@@ -167,6 +171,9 @@ void draw_threads_waits(Canvas& canvas, const attribution::Analysis& analysis, s
     canvas.line("    " + canvas.cell(thread_label(analysis, thread->index), label_columns) + "  " +
                 stacked(*thread->waits, bar_room(canvas)) + "  " +
                 pad_left(seconds_text(thread->waits->total()), share_columns));
+  }
+  if (left_out > 0) {
+    canvas.line("    and " + attribution::count_of(left_out, "more thread", "more threads"));
   }
   canvas.paragraph("      ", waits_in_words(all));
 }

@@ -202,6 +202,20 @@ TEST(TextBusy, ThreadsHaveABarOfTheirElapsedTime) {
   EXPECT_EQ(line_with(shown(analysis), "    1 worker   "), "");
 }
 
+TEST(TextBusy, TheThreadsThatLivedLongestComeFirstAndTheRestIsCounted) {
+  Analysis analysis = analysis_with(calibrated_figures());
+  attribution::ThreadSummary brief = analysis.threads[1];
+  brief.waits->at(CycleClass::barrier) = 0.1;
+  analysis.threads.insert(analysis.threads.begin(), 40, brief);
+  for (std::uint32_t i = 0; i < analysis.threads.size(); ++i) {
+    analysis.threads[i].index = i;
+  }
+  const std::string text = shown(analysis);
+  const std::size_t longest = text.find("    1.00 s", text.find("Where threads' time went"));
+  EXPECT_LT(longest, text.find("600 ms", text.find("Where threads' time went"))) << text;
+  EXPECT_NE(text.find(" more threads\n"), std::string::npos) << text;
+}
+
 TEST(TextBusy, OfAProgramWithoutHotLoopsThreadsTimeIsStillAccountedFor) {
   Analysis analysis = analysis_with(calibrated_figures());
   analysis.loops.clear();
