@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attribution/comparison/comparable.h"
 
+#include <cmath>
 #include <cstdio>
+#include <optional>
 
+#include "attribution/model/sentences.h"
 #include "attribution/program/program_names.h"
 
 namespace crosstalk::attribution::comparison {
@@ -62,6 +65,25 @@ std::string build_difference(const Analysis& before, const Analysis& after) {
          ": all lines of a function are taken to have moved by the same number, as its sampled lines and loops "
          "suggest; "
          "where an edit within it moved some of them, they may be paired with others";
+}
+
+/// The part of the time in which threads could run that they waited for a processor; none: not known.
+std::optional<double> waiting_share(const profile::ProcessorWaits& waits) {
+  const auto waited = static_cast<double>(waits.waited_ns);
+  const double ready = waited + static_cast<double>(waits.ran_ns);
+  return waits.threads == 0 || ready <= 0 ? std::nullopt : std::optional(waited / ready);
+}
+
+/// Says that one machine was busier than the other; empty: it was not, or that is not known.
+std::string load_difference(const profile::ProcessorWaits& was, const profile::ProcessorWaits& is) {
+  constexpr double much = 0.1;
+  const auto before = waiting_share(was);
+  const auto after = waiting_share(is);
+  if (!before || !after || std::fabs(*before - *after) <= much) {
+    return {};
+  }
+  return "threads waited for a processor " + percent(*before) + " of the time before and " + percent(*after) +
+         " after: costs and times are not comparable, because threads that run at other times communicate less";
 }
 
 }  // namespace
@@ -142,6 +164,9 @@ std::vector<Warning> differences(const Analysis& before, const Analysis& after) 
   }
   if (const std::string text = sampling_difference(before, after); !text.empty()) {
     warnings.push_back({"different_sampling", "the profiles were sampled differently: " + text});
+  }
+  if (const std::string text = load_difference(was.waits, is.waits); !text.empty()) {
+    warnings.push_back({"different_load", text});
   }
   if (was.exit_status != is.exit_status) {
     warnings.push_back({"different_exit_status", "the commands ended differently: status " + status_text(before) +

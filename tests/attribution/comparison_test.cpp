@@ -402,6 +402,25 @@ TEST(Comparison, WarnsOfWhatDiffers) {
   EXPECT_TRUE(c.in_common);
 }
 
+TEST(Comparison, WarnsIfThreadsWaitedForAProcessorInOneFarMore) {
+  Analysis before = sharing(6, 5, 4);
+  Analysis after = before;
+  before.session.waits = {4, 290, 710};
+  after.session.waits = {4, 480, 520};
+  const auto said = [&] {
+    std::string text;
+    for (const Warning& warning : compare(before, after, {}).warnings) {
+      text += warning.code == "different_load" ? warning.message : "";
+    }
+    return text;
+  };
+  EXPECT_EQ(said().rfind("threads waited for a processor 71 % of the time before and 52 % after: ", 0), 0U) << said();
+  after.session.waits = {4, 350, 650};
+  EXPECT_EQ(said(), "") << "nearly the same";
+  after.session.waits = {};
+  EXPECT_EQ(said(), "") << "not known";
+}
+
 TEST(Comparison, KnowsWhenProgramsHaveNothingInCommon) {
   Analysis other = program(1);
   other.session.command = "./other";
