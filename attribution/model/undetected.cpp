@@ -20,7 +20,7 @@ std::vector<CannotSee> blind_spots(const UndetectedFacts& facts) {
               {"values_that_return", "values that change and change back"},
               {"absent_partners", "stores by threads that did not run while another stood still"}};
     case EvidenceKind::sampled:
-      return {{"unsampled_lines", "all but lines that several threads were sampled at"}};
+      return {{"unsampled_lines", "all communication except on lines where samples of several threads show it"}};
     case EvidenceKind::none:
       break;
   }
