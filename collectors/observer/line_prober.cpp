@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <string>
 
@@ -50,9 +51,9 @@ class ProcessorStay {
   bool here_ = false;
 };
 
-/// True if the thread waits for the processor that the caller runs on.
-bool stands_still(pid_t pid, pid_t tid, int cpu) {
-  const auto place = thread_place(file_text("/proc/" + std::to_string(pid) + "/task/" + std::to_string(tid) + "/stat"));
+/// True if the thread waits for the processor that the caller runs on. `folder`: of the thread, in /proc.
+bool waits_here(const std::string& folder, int cpu) {
+  const auto place = thread_place(file_text(folder + "/stat"));
   return place && place->state == 'R' && place->cpu == cpu && ::sched_getcpu() == cpu;
 }
 
@@ -88,8 +89,10 @@ std::optional<TwoLooks> look_twice(const TargetMemory& memory, pid_t tid, int cp
   if (!is_present(pid, line)) {
     return nothing(skipped.unreadable);
   }
+  const std::string folder = "/proc/" + std::to_string(pid) + "/task/" + std::to_string(tid);
   const ProcessorStay stay(cpu);
-  if (!stay.here() || !stands_still(pid, tid, cpu)) {
+  const auto runs = stay.here() ? thread_runs(file_text(folder + "/schedstat")) : std::nullopt;
+  if (!runs || !waits_here(folder, cpu)) {
     return nothing(skipped.went_on);
   }
   LineWords before{};
@@ -103,7 +106,7 @@ std::optional<TwoLooks> look_twice(const TargetMemory& memory, pid_t tid, int cp
   if (first_ns == 0 || second_ns == 0) {
     return nothing(skipped.unreadable);
   }
-  if (!stands_still(pid, tid, cpu)) {
+  if (thread_runs(file_text(folder + "/schedstat")) != runs) {
     return nothing(skipped.went_on);
   }
   return TwoLooks{before, watch_policy::different_bytes(before, after),
@@ -128,6 +131,20 @@ std::optional<ThreadPlace> thread_place(std::string_view stat) {
   }
   const auto [end, error] = std::from_chars(stat.data(), stat.data() + stat.size(), place.cpu);
   return error == std::errc() && place.cpu >= 0 ? std::optional(place) : std::nullopt;
+}
+
+std::optional<ThreadRuns> thread_runs(std::string_view schedstat) {
+  std::array<std::uint64_t, 3> numbers{};  // ran, waited, turns
+  const char* at = schedstat.data();
+  const char* const end = at + schedstat.size();
+  for (std::uint64_t& number : numbers) {
+    const auto [behind, error] = std::from_chars(at, end, number);
+    if (error != std::errc()) {
+      return std::nullopt;
+    }
+    at = behind == end ? end : behind + 1;
+  }
+  return numbers[2] != 0 ? std::optional(ThreadRuns{numbers[0], numbers[2]}) : std::nullopt;
 }
 
 std::uint32_t LineProber::probe(WatchedThread& thread, const collectors::Observation& seen, bool suspected) {

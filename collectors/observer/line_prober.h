@@ -3,8 +3,9 @@
 // that was sampled there stands still. Other threads stored the bytes that differ.
 //
 // We cannot stop a thread, but we can take its processor: the calling thread moves there, and the sampled thread waits
-// for it in the meantime. /proc tells before and after the looks that it did. A thread that has moved on, or waits for
-// something else, is not probed, since the bytes might be its own.
+// for it in the meantime. /proc tells before the looks that it does, and after them that it has not run since: we may
+// lose the processor, too. A thread that has run, or waits for something else, is not probed, since the bytes might be
+// its own.
 #pragma once
 
 #include <sys/types.h>
@@ -29,6 +30,14 @@ struct ThreadPlace {
 };
 /// Reads them from the text of the file; nothing if it is malformed.
 [[nodiscard]] std::optional<ThreadPlace> thread_place(std::string_view stat);
+
+/// A thread's time on processors and the number of times that it was given one, as in /proc/PID/schedstat.
+struct ThreadRuns {
+  std::uint64_t ran_ns = 0, turns = 0;
+  friend bool operator==(const ThreadRuns&, const ThreadRuns&) = default;
+};
+/// Reads them from the text of the file; nothing if it is malformed, or the kernel does not count.
+[[nodiscard]] std::optional<ThreadRuns> thread_runs(std::string_view schedstat);
 
 /// Looks at the line at `line` twice, about `gap_ns` apart, while the thread `tid` of that memory's process waits for
 /// the processor `cpu`, on which it ran. Returns nothing, and counts it, if the line cannot be read or the thread does

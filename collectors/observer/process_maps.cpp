@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <optional>
 
 namespace crosstalk::observer {
@@ -65,6 +66,13 @@ std::vector<Mapping> parse_maps(std::string_view text) {
   }
   std::sort(maps.begin(), maps.end(), [](const Mapping& a, const Mapping& b) { return a.begin < b.begin; });
   return maps;
+}
+
+std::vector<Mapping> of_files_or_code(const std::vector<Mapping>& maps) {
+  std::vector<Mapping> chosen;
+  std::copy_if(maps.begin(), maps.end(), std::back_inserter(chosen),
+               [](const Mapping& mapping) { return mapping.inode != 0 || mapping.executable; });
+  return chosen;
 }
 
 const Mapping* mapping_at(const std::vector<Mapping>& maps, std::uint64_t address) {

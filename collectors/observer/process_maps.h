@@ -22,7 +22,11 @@ struct Mapping {
   std::string path;          // or [stack], [vdso], ...; empty: none
 
   [[nodiscard]] bool contains(std::uint64_t address) const { return address >= begin && address < end; }
+  friend bool operator==(const Mapping&, const Mapping&) = default;
 };
+
+/// The mappings that modules are found by: those of files, and those of code.
+[[nodiscard]] std::vector<Mapping> of_files_or_code(const std::vector<Mapping>& maps);
 
 /// The text of /proc/PID/maps, by address. Lines that cannot be understood are left out.
 [[nodiscard]] std::vector<Mapping> parse_maps(std::string_view text);

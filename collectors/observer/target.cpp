@@ -290,11 +290,24 @@ void Target::tend(std::uint64_t now_ns) {
   if (maps_changed_ && now_ns >= maps_due_ns_) {
     maps_due_ns_ = now_ns + pause_ns;
     maps_changed_ = false;
-    read_maps();
+    read_maps(now_ns);
   }
 }
 
-void Target::read_maps() {
+/// To find modules takes some reads of the process's memory for each. A heap that grows leaves them as they are; code
+/// may be copied to its place after it was mapped, so they are looked at again now and then.
+bool Target::may_have_other_modules(std::uint64_t now_ns) {
+  constexpr std::uint64_t pause_ns = 2'000'000'000;
+  std::vector<Mapping> code = of_files_or_code(maps_);
+  if (code == code_maps_ && now_ns < modules_due_ns_) {
+    return false;
+  }
+  code_maps_ = std::move(code);
+  modules_due_ns_ = now_ns + pause_ns;
+  return true;
+}
+
+void Target::read_maps(std::uint64_t now_ns) {
   std::vector<Mapping> maps = threads_.empty() ? std::vector<Mapping>() : maps_of(pid());
   if (maps.empty()) {
     return;  // it is gone
@@ -304,6 +317,9 @@ void Target::read_maps() {
     const Mapping* const now = mapping_at(maps_, mapping.begin);
     return now == nullptr || !same_memory(*now, mapping);
   });
+  if (!may_have_other_modules(now_ns)) {
+    return;
+  }
   std::vector<TargetModule> modules = modules_of(maps_, memory_);
   std::vector<TargetModule> parts = parts_of(maps_, modules);
   std::move(parts.begin(), parts.end(), std::back_inserter(modules));
@@ -331,6 +347,7 @@ void Target::write_modules(std::vector<TargetModule> modules) {
       told.push_back(std::move(module));
     } else {
       maps_changed_ = true;  // the ring is full: again at the next look
+      modules_due_ns_ = 0;
     }
   }
   modules_ = std::move(told);
@@ -399,7 +416,7 @@ void Target::part(const WatchedThread& gone, std::optional<std::uint64_t> exit_n
   thread.records->end();
   parted_ns_ += record.cpu_ns;
   threads_.erase(found);
-  if (threads_.empty()) {  // the kernel may still tell, until the parent has asked how the process ended
+  if (threads_.empty()) {  // of threads that end together, the process's time had more than ours so far
     count_cpu_times();
   }
 }
@@ -414,16 +431,15 @@ void Target::begin_cpu_times() {
 }
 
 void Target::count_cpu_times() {
-  const std::uint64_t all_ns = process_cpu_ns(pid());
-  if (all_ns == 0) {
-    return;  // it is gone
+  if (const std::uint64_t now_ns = process_cpu_ns(pid()); now_ns != 0) {  // else it is gone
+    all_ns_ = now_ns;
   }
   times_.observed_ns = parted_ns_;
   for (const auto& thread : threads_) {
     times_.observed_ns += std::max(thread->ran_ns, thread->records->slot().cpu_ns.load(std::memory_order_relaxed));
   }
   const std::uint64_t known_ns = cpu_before_ns_ + times_.observed_ns;
-  times_.unobserved_ns = all_ns - std::min(known_ns, all_ns);
+  times_.unobserved_ns = all_ns_ - std::min(known_ns, all_ns_);
 }
 
 void Target::part_all() {
@@ -451,7 +467,7 @@ void Target::begin_anew() {
   }
   meet_all();
   begin_cpu_times();
-  maps_due_ns_ = 0;
+  maps_due_ns_ = modules_due_ns_ = 0;
   expect_new_maps();
 }
 

@@ -121,7 +121,8 @@ class Target {
   [[nodiscard]] Result<std::unique_ptr<WatchedThread>> make_thread(pid_t tid);
   void write_process(WatchedThread& thread) const;
   void write_start(WatchedThread& thread, const std::string& name) const;
-  void read_maps();
+  void read_maps(std::uint64_t now_ns);
+  bool may_have_other_modules(std::uint64_t now_ns);
   void begin_cpu_times();
   void write_modules(std::vector<TargetModule> modules);
   [[nodiscard]] bool watched(pid_t tid) const;
@@ -136,6 +137,8 @@ class Target {
   Zeroed<watch_policy::Board> board_;  // null: nobody has asked for it
   std::vector<Mapping> maps_;
   std::vector<TargetModule> modules_;
+  std::vector<Mapping> code_maps_;  // that they were found by
+  std::uint64_t modules_due_ns_ = 0;
   bool maps_changed_ = true;
   std::uint64_t maps_due_ns_ = 0;
   std::set<std::uint64_t> touched_;  // objects of SharedLine
@@ -149,6 +152,7 @@ class Target {
   std::set<pid_t> older_;  // threads whose CPU time so far belongs to no record of this program: others' count in full
   std::uint64_t missed_ = 0;
   std::uint64_t cpu_before_ns_ = 0;  // CPU time of the process that is no record's
+  std::uint64_t all_ns_ = 0;         // the process's CPU time when the kernel told it last
   std::uint64_t parted_ns_ = 0;      // recorded, of threads that were parted with
   CpuTimes times_;
   std::set<pid_t> refused_;

@@ -59,7 +59,7 @@ std::string cpu_time_text(const Analysis& analysis) {
   const double all_s = analysis.cpu_s + unobserved_s;
   return unobserved_s < std::max(least_s, least_part * all_s)
              ? seconds_text(analysis.cpu_s) + " CPU time"
-             : seconds_text(analysis.cpu_s) + " of " + seconds_text(all_s) + " CPU time observed";
+             : seconds_text(analysis.cpu_s) + " of at least " + seconds_text(all_s) + " CPU time observed";
 }
 
 }  // namespace

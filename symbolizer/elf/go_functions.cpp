@@ -99,7 +99,8 @@ std::vector<GoFunction> go_functions(const ElfFile& file) {
   const auto text = integer_at<std::uint64_t>(bytes, text_at);
   const auto names = integer_at<std::uint64_t>(bytes, names_at);
   const auto entries = integer_at<std::uint64_t>(bytes, entries_at);
-  if (!entries || *entries > bytes.size() || *names > bytes.size() ||
+  constexpr std::uint64_t most_functions = 4'000'000;  // a hundred times those of a large program
+  if (!entries || *count > most_functions || *entries > bytes.size() || *names > bytes.size() ||
       *count > (bytes.size() - *entries) / entry_bytes) {
     return {};
   }

@@ -36,6 +36,17 @@ TEST(ThreadPlace, RefusesWhatIsMalformed) {
   }
 }
 
+TEST(ThreadRuns, ReadsTimeAndTurns) {
+  const auto runs = thread_runs("81273981 5512 97\n");
+  ASSERT_TRUE(runs);
+  EXPECT_EQ(runs->ran_ns, 81'273'981U);
+  EXPECT_EQ(runs->turns, 97U);
+  EXPECT_NE(runs, thread_runs("81273981 5512 98"));
+  for (const char* const text : {"", "12", "12 13", "12 13 ", "a 1 2", "0 0 0"}) {
+    EXPECT_FALSE(thread_runs(text)) << text;
+  }
+}
+
 struct alignas(64) Line {
   std::atomic<std::uint64_t> word[8];
 };
