@@ -187,8 +187,10 @@ def start_cost(folder, runs=7):
     """The recorder's CPU time in ms when it watches a program that sleeps for a second."""
     with subprocess.Popen(["sleep", "1000"]) as sleeper:
         record = [common.CROSSTALK, "record", "-q", "-o", folder.file("idle.db"), "-p", str(sleeper.pid), "--duration", "1"]
-        weights = [common.weigh(record, stderr=sys.stderr) for _ in range(runs)]
-        sleeper.kill()
+        try:
+            weights = [common.weigh(record, stderr=sys.stderr) for _ in range(runs)]
+        finally:
+            sleeper.kill()
     if any(weight.status != 0 for weight in weights):
         raise RuntimeError("the recorder of a program that sleeps failed")
     return 1e3 * statistics.median(weight.cpu_s for weight in weights)
