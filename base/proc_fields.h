@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads values by name from files in /proc with lines "name: value": cpuinfo, status, meminfo.
+// Reads files in /proc: values by name from lines "name: value" (cpuinfo, status, meminfo), fields of stat.
 #pragma once
 
 #include <fcntl.h>
@@ -46,7 +46,19 @@ namespace crosstalk {
   return std::nullopt;
 }
 
-/// The same from a file, which is read only up to that line; nullopt also if it cannot be read.
+/// Field `number`, from 3 on, of the text of /proc/PID/stat, counted as in proc(5); empty: there is none. The name,
+/// field 2, may hold anything, brackets too.
+[[nodiscard]] inline std::string_view stat_field(std::string_view stat, int number) {
+  constexpr int first = 3;
+  const std::size_t name_end = stat.rfind(')');
+  std::size_t begin = name_end == stat.npos ? stat.npos : stat.find(' ', name_end);
+  for (int field = first; field < number && begin != stat.npos; ++field) {
+    begin = stat.find(' ', begin + 1);
+  }
+  return begin == stat.npos ? std::string_view() : stat.substr(begin + 1, stat.find(' ', begin + 1) - begin - 1);
+}
+
+/// proc_field() of a file, which is read only up to that line; nullopt also if it cannot be read.
 [[nodiscard]] inline std::optional<std::string> proc_file_field(const char* path, std::string_view name) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {

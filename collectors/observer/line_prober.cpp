@@ -5,7 +5,6 @@
 #include <sched.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <charconv>
 #include <string>
@@ -20,7 +19,6 @@
 namespace crosstalk::observer {
 namespace {
 
-using watch_policy::LineWords;
 using watch_policy::TwoLooks;
 
 /// While it lives, the calling thread runs on one processor, if that is one of those that it was given (taskset).
@@ -70,12 +68,6 @@ bool is_present(pid_t pid, std::uint64_t address) {
          (entry & present) != 0;
 }
 
-/// The middle of the time that it took to read the line; 0: it could not be read.
-std::uint64_t look(const TargetMemory& memory, std::uint64_t line, LineWords& out) {
-  const std::uint64_t begin_ns = monotonic_ns();
-  return memory.read(line, out.data(), sizeof out) ? begin_ns + (monotonic_ns() - begin_ns) / 2 : 0;
-}
-
 std::nullopt_t nothing(std::atomic<std::uint64_t>& reason) {
   reason.fetch_add(1, std::memory_order_relaxed);
   return std::nullopt;
@@ -89,48 +81,32 @@ std::optional<TwoLooks> look_twice(const TargetMemory& memory, pid_t tid, int cp
   if (!is_present(pid, line)) {
     return nothing(skipped.unreadable);
   }
-  const std::string folder = "/proc/" + std::to_string(pid) + "/task/" + std::to_string(tid);
+  const std::string folder = folder_of_thread(pid, tid);
   const ProcessorStay stay(cpu);
   const auto runs = stay.here() ? thread_runs(file_text(folder + "/schedstat")) : std::nullopt;
   if (!runs || !waits_here(folder, cpu)) {
     return nothing(skipped.went_on);
   }
-  LineWords before{};
-  LineWords after{};
-  const std::uint64_t first_ns = look(memory, line, before);
-  const std::uint64_t begin_ns = monotonic_ns();
-  while (monotonic_ns() - begin_ns < gap_ns) {
-    __builtin_ia32_pause();
-  }
-  const std::uint64_t second_ns = look(memory, line, after);
-  if (first_ns == 0 || second_ns == 0) {
+  const auto read = [&](watch_policy::LineWords& words) { return memory.read(line, words.data(), sizeof words); };
+  const auto looks = watch_policy::look_twice(read, monotonic_ns, gap_ns);
+  if (!looks) {
     return nothing(skipped.unreadable);
   }
-  if (thread_runs(file_text(folder + "/schedstat")) != runs) {
-    return nothing(skipped.went_on);
-  }
-  return TwoLooks{before, watch_policy::different_bytes(before, after),
-                  static_cast<std::uint32_t>(std::min<std::uint64_t>(second_ns - first_ns, UINT32_MAX))};
+  return thread_runs(file_text(folder + "/schedstat")) == runs ? looks : nothing(skipped.went_on);
 }
 
 std::optional<ThreadPlace> thread_place(std::string_view stat) {
-  constexpr int fields_to_processor = 36;         // from the state, the third field; proc(5): the processor is the 39th
-  const std::size_t name_end = stat.rfind(") ");  // names hold anything
-  if (name_end == stat.npos || name_end + 2 >= stat.size()) {
+  constexpr int state_field = 3;
+  constexpr int processor_field = 39;
+  const std::string_view state = stat_field(stat, state_field);
+  const std::string_view cpu = stat_field(stat, processor_field);
+  ThreadPlace place;
+  const auto [end, error] = std::from_chars(cpu.data(), cpu.data() + cpu.size(), place.cpu);
+  if (state.empty() || error != std::errc() || place.cpu < 0) {
     return std::nullopt;
   }
-  stat.remove_prefix(name_end + 2);
-  ThreadPlace place;
-  place.state = stat.front();
-  for (int field = 0; field < fields_to_processor; ++field) {
-    const std::size_t blank = stat.find(' ');
-    if (blank == stat.npos) {
-      return std::nullopt;
-    }
-    stat.remove_prefix(blank + 1);
-  }
-  const auto [end, error] = std::from_chars(stat.data(), stat.data() + stat.size(), place.cpu);
-  return error == std::errc() && place.cpu >= 0 ? std::optional(place) : std::nullopt;
+  place.state = state.front();
+  return place;
 }
 
 std::optional<ThreadRuns> thread_runs(std::string_view schedstat) {

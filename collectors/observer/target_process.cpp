@@ -16,13 +16,17 @@
 #include <fstream>
 #include <map>
 #include <memory>
-#include <sstream>
 
 #include "base/proc_fields.h"
 #include "collectors/ptrace_scope.h"
 #include "profile/arena.h"
 
 namespace crosstalk::observer {
+
+std::string folder_of_thread(pid_t pid, pid_t tid) {
+  return "/proc/" + std::to_string(pid) + "/task/" + std::to_string(tid);
+}
+
 namespace {
 
 std::string folder_of(pid_t pid) { return "/proc/" + std::to_string(pid); }
@@ -41,7 +45,7 @@ std::string field(const std::string& status, std::string_view key) {
   return {};
 }
 
-std::uint64_t number(const std::string& text) {
+std::uint64_t number(std::string_view text) {
   std::uint64_t value = 0;
   std::from_chars(text.data(), text.data() + text.size(), value);
   return value;
@@ -51,16 +55,10 @@ std::uint64_t number(const std::string& text) {
 /// about to end.
 bool has_memory(const std::string& status) { return !field(status, "VmSize").empty(); }
 
-/// Returns the kernel's flags of the task with this folder: the seventh field behind its name (proc(5), stat).
+/// Returns the kernel's flags of the task with this folder.
 std::uint64_t kernel_flags(const std::string& folder) {
-  const std::string text = file_text(folder + "/stat");
-  const std::size_t name_end = text.rfind(')');
-  std::istringstream fields(name_end == std::string::npos ? std::string() : text.substr(name_end + 1));
-  std::string state;
-  std::int64_t parent = 0, group = 0, session = 0, terminal = 0, foreground = 0;
-  std::uint64_t flags = 0;
-  fields >> state >> parent >> group >> session >> terminal >> foreground >> flags;
-  return flags;
+  constexpr int flags = 9;
+  return number(stat_field(file_text(folder + "/stat"), flags));
 }
 
 bool is_kernel_thread(pid_t pid) {
@@ -72,7 +70,7 @@ bool is_kernel_thread(pid_t pid) {
 /// threads block all signals that can be blocked, libc's own among them.
 bool is_kernel_worker(pid_t pid, pid_t tid) {
   constexpr std::uint64_t flags = 0x00000010 | 0x00004000;  // PF_IO_WORKER, PF_USER_WORKER
-  const std::string folder = folder_of(pid) + "/task/" + std::to_string(tid);
+  const std::string folder = folder_of_thread(pid, tid);
   return (kernel_flags(folder) & flags) != 0 &&
          proc_field(file_text(folder + "/status"), "SigBlk").value_or("") == "fffffffffffbfeff";
 }
@@ -94,23 +92,18 @@ std::vector<pid_t> numbers_in(const std::string& path) {
   return numbers;
 }
 
-/// 0: there is no such process, or it has ended. Its name, in brackets before the parent, may hold anything, brackets
-/// too.
+/// 0: there is no such process, or it has ended.
 pid_t parent_of(pid_t pid) {
+  constexpr int state = 3;
+  constexpr int parent = 4;
   const std::string text = file_text(folder_of(pid) + "/stat");
-  constexpr std::size_t to_state = 2;
-  constexpr std::size_t to_parent = 4;  // ") S "
-  const std::size_t name_end = text.rfind(')');
-  if (name_end == std::string::npos || name_end + to_parent > text.size() || text[name_end + to_state] == 'Z') {
-    return 0;
-  }
-  return static_cast<pid_t>(number(text.substr(name_end + to_parent)));
+  return stat_field(text, state) == "Z" ? 0 : static_cast<pid_t>(number(stat_field(text, parent)));
 }
 
 /// The processes that threads of these have started. Appends them to `found`.
 void append_started(pid_t pid, const std::vector<pid_t>& threads, std::vector<pid_t>& found) {
   for (const pid_t tid : threads) {
-    const std::string text = file_text(folder_of(pid) + "/task/" + std::to_string(tid) + "/children");
+    const std::string text = file_text(folder_of_thread(pid, tid) + "/children");
     const char* at = text.data();
     const char* const end = text.data() + text.size();
     for (pid_t child = 0; at != end;) {
@@ -294,9 +287,7 @@ pid_t living_thread(pid_t pid) {
   return pid;
 }
 
-bool is_there(pid_t pid, pid_t tid) {
-  return ::access((folder_of(pid) + "/task/" + std::to_string(tid)).c_str(), F_OK) == 0;
-}
+bool is_there(pid_t pid, pid_t tid) { return ::access(folder_of_thread(pid, tid).c_str(), F_OK) == 0; }
 
 std::vector<pid_t> threads_of(pid_t pid) { return numbers_in(folder_of(pid) + "/task"); }
 
@@ -330,7 +321,7 @@ bool loads_library(pid_t pid) {
 }
 
 std::optional<ThreadFacts> thread_facts(pid_t pid, pid_t tid) {
-  const std::string folder = folder_of(pid) + "/task/" + std::to_string(tid);
+  const std::string folder = folder_of_thread(pid, tid);
   const std::string status = file_text(folder + "/status");
   if (status.empty()) {
     return std::nullopt;
@@ -341,22 +332,15 @@ std::optional<ThreadFacts> thread_facts(pid_t pid, pid_t tid) {
                      static_cast<pid_t>(number(field(status, "TracerPid")))};
 }
 
-std::uint64_t cpu_time_of(pid_t pid, pid_t tid) {
-  return number(file_text(folder_of(pid) + "/task/" + std::to_string(tid) + "/schedstat"));
-}
+std::uint64_t cpu_time_of(pid_t pid, pid_t tid) { return number(file_text(folder_of_thread(pid, tid) + "/schedstat")); }
 
 std::uint64_t process_cpu_ns(pid_t pid) {
   static const auto ticks_per_s = static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK));
+  constexpr int user_field = 14;
+  constexpr int system_field = 15;
   const std::string text = file_text(folder_of(pid) + "/stat");
-  const std::size_t name_end = text.rfind(')');
-  std::istringstream fields(name_end == std::string::npos ? std::string() : text.substr(name_end + 1));
-  constexpr int before_times = 11;  // state, ..., majflt, cmajflt (proc(5))
-  std::string other;
-  for (int field = 0; field < before_times; ++field) {
-    fields >> other;
-  }
-  std::uint64_t user = 0, system = 0;
-  fields >> user >> system;
+  const std::uint64_t user = number(stat_field(text, user_field));
+  const std::uint64_t system = number(stat_field(text, system_field));
   return (user + system) * (1'000'000'000 / ticks_per_s);
 }
 

@@ -52,6 +52,9 @@ class TargetMemory {
 /// process's resources.
 [[nodiscard]] pid_t living_thread(pid_t pid);
 
+/// The thread's folder in /proc.
+[[nodiscard]] std::string folder_of_thread(pid_t pid, pid_t tid);
+
 /// The ids of its threads; empty: it is gone.
 [[nodiscard]] std::vector<pid_t> threads_of(pid_t pid);
 /// Returns the threads that execute the program: not those in which the kernel works on its behalf (io_uring, vhost).

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 namespace crosstalk::proc_fields_test {
 namespace {
 
@@ -27,6 +29,19 @@ TEST(ProcField, IsOfTheFirstProcessor) {
   EXPECT_EQ(proc_field(cpuinfo, "power management"), "");
   EXPECT_EQ(proc_field(cpuinfo, "bugs"), "x") << "the last line has no end";
   EXPECT_EQ(proc_field(cpuinfo, "mode"), std::nullopt);
+}
+
+TEST(StatField, CountsBehindAnyName) {
+  for (const char* const name : {"cat", "a b", ") Z 1", "(", ""}) {
+    const std::string stat = "12 (" + std::string(name) + ") S 1 7 8";
+    EXPECT_EQ(stat_field(stat, 3), "S") << name;
+    EXPECT_EQ(stat_field(stat, 4), "1") << name;
+    EXPECT_EQ(stat_field(stat, 6), "8") << name;
+    EXPECT_EQ(stat_field(stat, 7), "") << name;
+  }
+  for (const char* const stat : {"", "12", "12 (cat)", "12 (cat) "}) {
+    EXPECT_EQ(stat_field(stat, 3), "") << stat;
+  }
 }
 
 TEST(ProcFileField, IsReadFromTheKernel) {

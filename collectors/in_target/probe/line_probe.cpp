@@ -11,7 +11,6 @@
 namespace crosstalk::in_target {
 namespace {
 
-using watch_policy::LineWords;
 using watch_policy::TwoLooks;
 
 constexpr std::uint64_t same_tick_ns = 20'000;  // for handlers of the same tick, which take less
@@ -30,14 +29,6 @@ bool others_have_gone(std::uint64_t until_ns) {
     __builtin_ia32_pause();
   }
   return true;
-}
-
-/// The middle of the time that it took to read the line; 0: it could not be read. Entering and leaving the kernel takes
-/// longer than the shortest gaps.
-std::uint64_t look(std::uint64_t line, LineWords& out) {
-  const std::uint64_t begin_ns = monotonic_ns();
-  const bool read = read_memory(line, out.data(), sizeof out, runtime().pid) == sizeof out;
-  return read ? begin_ns + (monotonic_ns() - begin_ns) / 2 : 0;
 }
 
 std::nullopt_t nothing(std::atomic<std::uint64_t>& reason) {
@@ -59,27 +50,17 @@ std::optional<TwoLooks> look_twice(std::uint64_t line, std::uint32_t gap_ns, pro
   if (!others_have_gone(monotonic_ns() + same_tick_ns)) {
     return nothing(skipped.in_handlers);
   }
-  LineWords before{};
-  LineWords after{};
-  const std::uint64_t first_ns = is_present(line) ? look(line, before) : 0;
-  if (first_ns == 0) {
-    return nothing(skipped.unreadable);
-  }
-  const std::uint64_t begin_ns = monotonic_ns();
-  std::uint64_t now_ns = begin_ns;
-  while (now_ns - begin_ns < gap_ns) {
-    __builtin_ia32_pause();
-    now_ns = monotonic_ns();
-  }
-  const std::uint64_t second_ns = look(line, after);
-  if (second_ns == 0) {
+  const auto read = [line](watch_policy::LineWords& words) {
+    return read_memory(line, words.data(), sizeof words, runtime().pid) == sizeof words;
+  };
+  const auto looks = is_present(line) ? watch_policy::look_twice(read, monotonic_ns, gap_ns) : std::nullopt;
+  if (!looks) {
     return nothing(skipped.unreadable);
   }
   if (others_stay()) {
     return nothing(skipped.in_handlers);
   }
-  return TwoLooks{before, watch_policy::different_bytes(before, after),
-                  static_cast<std::uint32_t>(second_ns - first_ns)};
+  return looks;
 }
 
 }  // namespace crosstalk::in_target
