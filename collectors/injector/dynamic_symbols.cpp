@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "symbolizer/elf/bytes.h"
+
 namespace crosstalk::injector {
 
 DynamicSymbols::DynamicSymbols(const symbolizer::ElfFile& file) {
@@ -22,9 +24,7 @@ DynamicSymbols::DynamicSymbols(const symbolizer::ElfFile& file) {
     if (symbol.st_shndx == SHN_UNDEF || symbol.st_value == 0 || symbol.st_name >= names.size()) {
       continue;
     }
-    const auto* const name = reinterpret_cast<const char*>(names.data() + symbol.st_name);
-    defined_.push_back({symbol.st_value, symbol.st_size,
-                        std::string(name, strnlen(name, names.size() - symbol.st_name)),
+    defined_.push_back({symbol.st_value, symbol.st_size, std::string(symbolizer::name_at(names, symbol.st_name)),
                         ELF64_ST_TYPE(symbol.st_info) == STT_FUNC});
   }
   std::stable_sort(defined_.begin(), defined_.end(),

@@ -2,24 +2,18 @@
 #include "symbolizer/elf/dynamic_symbols.h"
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 #include <optional>
-#include <span>
+
+#include "symbolizer/elf/bytes.h"
 
 namespace crosstalk::symbolizer {
 namespace {
 
-using Bytes = std::span<const std::uint8_t>;
-
-template <typename Value>
-std::optional<Value> value_at(Bytes bytes, std::uint64_t index) {
-  if (index >= bytes.size() / sizeof(Value)) {
-    return std::nullopt;
-  }
-  Value value{};
-  std::memcpy(&value, bytes.data() + index * sizeof(Value), sizeof value);
-  return value;
+/// The value with the number `index` of a table.
+template <class Value>
+std::optional<Value> entry_at(Bytes table, std::uint64_t index) {
+  return index > table.size() ? std::nullopt : value_at<Value>(table, index * sizeof(Value));
 }
 
 /// The addresses and sizes in the dynamic segment, by their tags.
@@ -36,7 +30,7 @@ std::map<std::int64_t, std::uint64_t> dynamic_entries(const ElfFile& file) {
     }
     const Bytes bytes = file.bytes_at(header.p_vaddr);
     for (std::uint64_t at = 0; at < header.p_filesz / sizeof(Elf64_Dyn); ++at) {
-      const auto entry = value_at<Elf64_Dyn>(bytes, at);
+      const auto entry = entry_at<Elf64_Dyn>(bytes, at);
       if (!entry || entry->d_tag == DT_NULL) {
         break;
       }
@@ -48,22 +42,22 @@ std::map<std::int64_t, std::uint64_t> dynamic_entries(const ElfFile& file) {
 
 /// The number of symbols by a GNU hash table: the chain of the last bucket ends with the last symbol.
 std::uint64_t count_by_gnu_hash(Bytes table) {
-  const auto buckets = value_at<std::uint32_t>(table, 0), first = value_at<std::uint32_t>(table, 1),
-             filter_words = value_at<std::uint32_t>(table, 2);
+  const auto buckets = entry_at<std::uint32_t>(table, 0), first = entry_at<std::uint32_t>(table, 1),
+             filter_words = entry_at<std::uint32_t>(table, 2);
   if (!filter_words) {
     return 0;
   }
   const std::uint64_t begin = 4 + std::uint64_t{2} * *filter_words;
   std::uint64_t last = 0;
   for (std::uint64_t i = 0; i < *buckets; ++i) {
-    const auto bucket = value_at<std::uint32_t>(table, begin + i);
+    const auto bucket = entry_at<std::uint32_t>(table, begin + i);
     if (!bucket) {
       return 0;
     }
     last = std::max<std::uint64_t>(last, *bucket);
   }
   while (last >= *first) {
-    const auto hash = value_at<std::uint32_t>(table, begin + *buckets + last - *first);
+    const auto hash = entry_at<std::uint32_t>(table, begin + *buckets + last - *first);
     ++last;
     if (!hash || (*hash & 1U) != 0) {
       return hash ? last : 0;
@@ -81,17 +75,16 @@ std::vector<DynamicSymbol> dynamic_symbols(const ElfFile& file) {
     return found != entries.end() ? file.bytes_at(found->second) : Bytes();
   };
   const Bytes symbols = table(DT_SYMTAB), names = table(DT_STRTAB);
-  const std::uint64_t count = entries.contains(DT_HASH) ? value_at<std::uint32_t>(table(DT_HASH), 1).value_or(0)
+  const std::uint64_t count = entries.contains(DT_HASH) ? entry_at<std::uint32_t>(table(DT_HASH), 1).value_or(0)
                                                         : count_by_gnu_hash(table(DT_GNU_HASH));
   std::vector<DynamicSymbol> found;
   for (std::uint64_t i = 0; i < count; ++i) {
-    const auto symbol = value_at<Elf64_Sym>(symbols, i);
+    const auto symbol = entry_at<Elf64_Sym>(symbols, i);
     if (!symbol) {
       break;
     }
     if (symbol->st_name < names.size()) {
-      const auto* begin = reinterpret_cast<const char*>(names.data() + symbol->st_name);
-      found.push_back({*symbol, {begin, ::strnlen(begin, names.size() - symbol->st_name)}});
+      found.push_back({*symbol, name_at(names, symbol->st_name)});
     }
   }
   return found;

@@ -7,10 +7,10 @@
 #include <optional>
 #include <span>
 
+#include "symbolizer/elf/bytes.h"
+
 namespace crosstalk::symbolizer {
 namespace {
-
-using Bytes = std::span<const std::uint8_t>;
 
 // The header, by src/internal/abi/symtab.go and src/runtime/symtab.go: magic, two zeros, the least size of an
 // instruction and of a pointer, then words.
@@ -19,24 +19,6 @@ constexpr std::uint8_t magic_of_1_20 = 0xf1;
 constexpr std::uint64_t functions_at = 8, text_at = 24, names_at = 32, entries_at = 64;
 constexpr std::uint64_t entry_bytes = 8;  // a function's begin, behind the text's, and where its record is
 constexpr std::uint64_t name_in_record = 4;
-
-template <typename Integer>
-std::optional<Integer> integer_at(Bytes bytes, std::uint64_t at) {
-  if (at > bytes.size() || bytes.size() - at < sizeof(Integer)) {
-    return std::nullopt;
-  }
-  Integer value = 0;
-  std::memcpy(&value, bytes.data() + at, sizeof value);
-  return value;
-}
-
-std::string_view text_in(Bytes bytes, std::uint64_t at) {
-  if (at >= bytes.size()) {
-    return {};
-  }
-  const auto* begin = reinterpret_cast<const char*>(bytes.data() + at);
-  return {begin, ::strnlen(begin, bytes.size() - at)};
-}
 
 /// In a position-independent program the word is 0 in the file, and a relocation fills it.
 std::uint64_t relocated(const ElfFile& file, std::uint64_t address) {
@@ -78,11 +60,11 @@ std::optional<Table> find_table(const ElfFile& file) {
 std::vector<GoFunction> read_entries(Bytes entries, std::uint64_t count, Bytes names, std::uint64_t text) {
   std::vector<GoFunction> functions;
   for (std::uint64_t i = 0; i < count; ++i) {
-    const auto first = integer_at<std::uint32_t>(entries, i * entry_bytes);
-    const auto record = integer_at<std::uint32_t>(entries, i * entry_bytes + 4);
-    const auto last = integer_at<std::uint32_t>(entries, (i + 1) * entry_bytes);
-    const auto name = record ? integer_at<std::uint32_t>(entries, *record + name_in_record) : std::nullopt;
-    const std::string_view words = name ? text_in(names, *name) : std::string_view();
+    const auto first = value_at<std::uint32_t>(entries, i * entry_bytes);
+    const auto record = value_at<std::uint32_t>(entries, i * entry_bytes + 4);
+    const auto last = value_at<std::uint32_t>(entries, (i + 1) * entry_bytes);
+    const auto name = record ? value_at<std::uint32_t>(entries, *record + name_in_record) : std::nullopt;
+    const std::string_view words = name ? name_at(names, *name) : std::string_view();
     if (first && last && *first < *last && !words.empty()) {
       functions.push_back({{text + *first, text + *last}, words});
     }
@@ -95,10 +77,10 @@ std::vector<GoFunction> read_entries(Bytes entries, std::uint64_t count, Bytes n
 std::vector<GoFunction> go_functions(const ElfFile& file) {
   const auto table = find_table(file);
   const Bytes bytes = table ? table->bytes : Bytes();
-  const auto count = integer_at<std::uint64_t>(bytes, functions_at);
-  const auto text = integer_at<std::uint64_t>(bytes, text_at);
-  const auto names = integer_at<std::uint64_t>(bytes, names_at);
-  const auto entries = integer_at<std::uint64_t>(bytes, entries_at);
+  const auto count = value_at<std::uint64_t>(bytes, functions_at);
+  const auto text = value_at<std::uint64_t>(bytes, text_at);
+  const auto names = value_at<std::uint64_t>(bytes, names_at);
+  const auto entries = value_at<std::uint64_t>(bytes, entries_at);
   constexpr std::uint64_t most_functions = 4'000'000;  // a hundred times those of a large program
   if (!entries || *count > most_functions || *entries > bytes.size() || *names > bytes.size() ||
       *count > (bytes.size() - *entries) / entry_bytes) {

@@ -8,20 +8,13 @@
 #include <algorithm>
 #include <cstring>
 
+#include "symbolizer/elf/bytes.h"
+
 namespace crosstalk::symbolizer {
 namespace {
 
 constexpr std::uint32_t packed_by_zstd = 2;  // ELFCOMPRESS_ZSTD, younger than Debian 12's <elf.h>
 constexpr std::uint64_t most_unpacked = std::uint64_t{4} << 30U;
-
-template <class T>
-bool get(std::span<const std::uint8_t> image, std::uint64_t at, T& value) {
-  if (at > image.size() || image.size() - at < sizeof value) {
-    return false;
-  }
-  std::memcpy(&value, image.data() + at, sizeof value);
-  return true;
-}
 
 /// Unpacks one section, described by `header`, to the end of `whole`, and updates `header`.
 bool unpack_section(std::span<const std::uint8_t> image, const Elf64_Chdr& packed, std::vector<char>& whole,
@@ -70,27 +63,29 @@ std::optional<std::vector<std::uint8_t>> unpack_xz(std::span<const std::uint8_t>
 }
 
 std::optional<std::vector<char>> with_unpacked_sections(std::span<const std::uint8_t> image) {
-  Elf64_Ehdr file;
-  if (!get(image, 0, file) || file.e_shentsize != sizeof(Elf64_Shdr)) {
+  const auto file = value_at<Elf64_Ehdr>(image, 0);
+  if (!file || file->e_shentsize != sizeof(Elf64_Shdr)) {
     return std::nullopt;
   }
   std::optional<std::vector<char>> whole;
-  for (std::uint64_t i = 0; i < file.e_shnum; ++i) {
-    const std::uint64_t at = file.e_shoff + i * sizeof(Elf64_Shdr);
-    Elf64_Shdr header;
-    Elf64_Chdr packed;
-    if (!get(image, at, header) || (header.sh_flags & SHF_COMPRESSED) == 0 || header.sh_size < sizeof packed ||
-        header.sh_offset > image.size() || header.sh_size > image.size() - header.sh_offset ||
-        !get(image, header.sh_offset, packed) || packed.ch_type != packed_by_zstd) {
+  for (std::uint64_t i = 0; i < file->e_shnum; ++i) {
+    const std::uint64_t at = file->e_shoff + i * sizeof(Elf64_Shdr);
+    auto header = value_at<Elf64_Shdr>(image, at);
+    if (!header || (header->sh_flags & SHF_COMPRESSED) == 0 || header->sh_size < sizeof(Elf64_Chdr) ||
+        header->sh_offset > image.size() || header->sh_size > image.size() - header->sh_offset) {
+      continue;
+    }
+    const auto packed = value_at<Elf64_Chdr>(image, header->sh_offset);
+    if (!packed || packed->ch_type != packed_by_zstd) {
       continue;
     }
     if (!whole) {
       whole.emplace(image.begin(), image.end());
     }
-    if (!unpack_section(image, packed, *whole, header)) {
+    if (!unpack_section(image, *packed, *whole, *header)) {
       return std::nullopt;
     }
-    std::memcpy(whole->data() + at, &header, sizeof header);
+    std::memcpy(whole->data() + at, &*header, sizeof *header);
   }
   return whole;
 }
