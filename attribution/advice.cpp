@@ -21,6 +21,8 @@ bool only_waits(SharingKind kind) {
 /// The most of the cost that its sentence says.
 double most_said(const Sum& sum) { return is_cost_wide(sum) ? sum.cost_ci95->high : sum.cost_s; }
 
+Sum alone(const Amount& a) { return {a.cost_s.value_or(0), a.cost_ci95, a.gain_s, a.gain_ci95, a.one_processor}; }
+
 using Names = std::set<std::string>;
 constexpr std::size_t few = 3;  // fields that a sentence names
 
@@ -75,15 +77,14 @@ Layout layout_of(const ObjectRow& object) {
 }
 
 /// True if the object's own layout lets no line be shared falsely. Small blocks may lie side by side.
-bool is_apart(const ObjectRow& object) {
-  const Layout layout = layout_of(object);
+bool is_apart(const ObjectRow& object, const Layout& layout) {
   return object.blocks < 2 && layout.several && layout.close.empty();
 }
 
 /// The member array whose elements are all that lies too close together: "items"; empty: other fields do, too.
-std::string close_elements(const ObjectRow& object) {
+std::string close_elements(const Layout& layout) {
   std::set<std::string> arrays;
-  for (const auto& [a, b] : layout_of(object).close) {
+  for (const auto& [a, b] : layout.close) {
     for (const OffsetRow* row : {a, b}) {
       const std::size_t index = row->field.find('[');
       arrays.insert(index == std::string::npos ? "" : row->field.substr(0, index));
@@ -93,12 +94,12 @@ std::string close_elements(const ObjectRow& object) {
 }
 
 std::string pad(const ObjectRow& object) {
-  if (is_apart(object)) {
-    return "Its own parts share no line already. What lies beside it in memory does: align it to 64 bytes "
-           "(alignas(64)), "
-           "and fill its last line.";
+  const Layout layout = layout_of(object);
+  if (is_apart(object, layout)) {
+    return "Its own parts lie on separate lines already, but other data lie on one of them: align it to 64 bytes "
+           "(alignas(64)), and fill its last line.";
   }
-  if (const std::string elements = close_elements(object); !elements.empty()) {
+  if (const std::string elements = close_elements(layout); !elements.empty()) {
     return "Keep elements of `" + elements + "` that different threads use at a time at least 64 bytes apart.";
   }
   Names stored, read;  // read by threads that store none of the first
@@ -271,8 +272,7 @@ std::string advice_for(const ObjectRow& object, const ObjectExchange& exchange) 
   if (const char* const heap = heap_of(object)) {
     return std::string("This is the heap of ") + heap +
            ", whose allocator hands it out in pieces, so no program can pad it. Let threads share fewer objects, or "
-           "use "
-           "processes.";
+           "use processes.";
   }
   if (is_counted_by_interpreter(object)) {
     return "This is an object of CPython, whose interpreter counts references to it, so no program can pad it or leave "
@@ -301,7 +301,8 @@ std::string advice_for(const ObjectRow& object, const ObjectExchange& exchange) 
       return std::string(
                  "Let each side keep a copy of the other's index, and read the index again only if the copy says "
                  "full or empty. ") +
-             (is_apart(object) ? "They lie on lines of their own already." : "Give each side its own 64-byte line.");
+             (is_apart(object, layout_of(object)) ? "They lie on lines of their own already."
+                                                  : "Give each side its own 64-byte line.");
     case SharingKind::reference_count:
       return "Let each thread hold one reference for longer, or pass the object by plain reference.";
     case SharingKind::runtime:
@@ -314,16 +315,11 @@ Sum advised_gain(const Communication& communication, const LinePair& pair) {
   const auto object = std::find_if(communication.objects.begin(), communication.objects.end(),
                                    [&](const ObjectRow& row) { return row.name == pair.object; });
   const bool pads = object != communication.objects.end() && object->sharing.kind == SharingKind::false_sharing;
-  const Amount& seen = pair.false_sharing;
-  return pads && seen.cost_s.value_or(0) > 0
-             ? Sum{*seen.cost_s, seen.cost_ci95, seen.gain_s, seen.gain_ci95, seen.one_processor}
-             : sum_of(pair.true_sharing, seen);
+  return pads && pair.false_sharing.cost_s.value_or(0) > 0 ? alone(pair.false_sharing)
+                                                           : sum_of(pair.true_sharing, pair.false_sharing);
 }
 
 Sum advised_gain(const ObjectRow& object) {
-  const auto alone = [](const Amount& a) {
-    return Sum{a.cost_s.value_or(0), a.cost_ci95, a.gain_s, a.gain_ci95, a.one_processor};
-  };
   if (object.sharing.kind == SharingKind::false_sharing || !(object.true_sharing.cost_s.value_or(0) > 0)) {
     return alone(object.false_sharing);
   }

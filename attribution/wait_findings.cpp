@@ -89,8 +89,8 @@ NamesAt names_at(const Analysis& analysis, const WaitPlace& place) {
   return names;
 }
 
-/// The only lock or barrier whose line is accessed at the place; none: none, or several are. What is on a lock's line
-/// beside it may give it another kind.
+/// Returns the lock or barrier whose line is accessed at the place; nullopt if there is none, or if there are several.
+/// Other data on its line may give the object another kind, so the library's functions decide, too.
 std::optional<Awaited> object_at(const Analysis& analysis, const WaitPlace& place) {
   const NamesAt names = names_at(analysis, place);
   std::optional<Awaited> found;

@@ -65,7 +65,7 @@ class ModuleFiles {
   /// Reads all `bytes` of `file` into `row`.
   void copy(const UniqueFd& file, std::uint64_t bytes, profile::KeptFileRow row);
 
-  /// What must be known of a process before it ends.
+  /// Facts that /proc no longer tells once the process has ended.
   struct Process {
     std::string own_id;    // the id that it has for itself: another one in a pid namespace of its own
     bool our_tmp = false;  // its /tmp is ours

@@ -61,7 +61,7 @@ struct Sum {
   bool one_processor = false;  // as in Amount, of all that was seen
 };
 [[nodiscard]] Sum sum_of(const Amount& a, const Amount& b);
-/// What reports say of a gain: the likely one, or the most that it may be, and never more than its cost.
+/// The gain that reports state: the likely one, or an upper limit. It never exceeds its cost.
 struct SaidGain {
   double seconds = 0;
   bool at_most = false;
