@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace crosstalk::observer {
 namespace {
@@ -12,6 +13,12 @@ constexpr double memory = 16;  // samples
 constexpr double usual_ns = 4e6;
 // In a window: with a shorter period, samples would take most of the thread's time.
 constexpr std::uint64_t shortest_in_windows_ns = 80'000;
+
+constexpr double usual_budget = 0.03;
+constexpr double least_budget = 1e-3;
+constexpr double usual_cycle_ns = 200e6;
+constexpr double longest_by_budget = 5;  // times the usual cycle
+constexpr double longest_cycle_ns = 2e9;
 
 }  // namespace
 
@@ -54,6 +61,20 @@ ClockWindows clock_windows(const ClockCosts& cost, std::uint64_t period_ns, doub
     shorter_ns = std::min(shorter_ns + shorter_ns / 4 + 1, period_ns);
   }
   return {std::clamp(part_with(shorter_ns), least_part, 1.0), shorter_ns};
+}
+
+Turns::Turns(double budget)
+    : budget_(std::max(budget, least_budget)),
+      usual_ns_(usual_cycle_ns * std::clamp(usual_budget / budget_, 1.0, longest_by_budget)),
+      cycle_ns_(usual_ns_) {}
+
+void Turns::review(std::size_t resting) {
+  constexpr double share = 0.3;  // of the budget
+  if (const std::uint64_t more = count_ - std::exchange(reviewed_, count_); more != 0) {
+    cost_ns_ = std::exchange(spent_ns_, 0) / static_cast<double>(more);
+  }
+  const double affordable_ns = static_cast<double>(resting) * cost_ns_ / (share * budget_);
+  cycle_ns_ = std::clamp(affordable_ns, usual_ns_, std::max(usual_ns_, longest_cycle_ns));
 }
 
 void ClockedShare::expect_windows(double window_ns) {

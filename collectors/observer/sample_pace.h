@@ -4,6 +4,7 @@
 // after a time in which the machine was busy with something else, do not pay for it. Pure.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace crosstalk::observer {
@@ -49,6 +50,29 @@ struct ClockCosts {
 };
 /// `period_ns`: of a thread that has its clock all the time. `allowed`: the part of its CPU time that a clock may take.
 [[nodiscard]] ClockWindows clock_windows(const ClockCosts& cost, std::uint64_t period_ns, double allowed);
+
+/// How often threads that rest have their turns. To rouse a thread takes the observer as long as some samples do, so
+/// all turns together may take a fixed part of the budget of one processor: many threads have longer cycles.
+class Turns {
+ public:
+  explicit Turns(double budget);
+  /// One begins.
+  void begin() { ++count_; }
+  /// The observer's CPU time for turns and what comes with them.
+  void charge(std::uint64_t ns) { spent_ns_ += static_cast<double>(ns); }
+  /// Sets the cycle from now on. `resting`: threads that take turns.
+  void review(std::size_t resting);
+  /// From one turn of a thread to its next, 0.2 to 2 s.
+  [[nodiscard]] double cycle_ns() const { return cycle_ns_; }
+  [[nodiscard]] std::uint64_t count() const { return count_; }
+
+ private:
+  double budget_;
+  double usual_ns_, cycle_ns_;
+  double cost_ns_ = 100'000;  // of a turn
+  std::uint64_t count_ = 0, reviewed_ = 0;
+  double spent_ns_ = 0;  // since the last review
+};
 
 /// The CPU time that the samples of a thread stand for. Samples from windows stand for the time between as well: each
 /// window for all that the thread has run since the last one. So the sum follows the kernel's accounts, however late

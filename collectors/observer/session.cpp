@@ -22,14 +22,9 @@ constexpr std::uint64_t second = 1'000'000'000;
 // The kernel takes a record's time before others can see the record.
 constexpr std::uint64_t settling_ns = 30'000;
 constexpr std::uint64_t idle_ns = 20'000'000;
-constexpr double usual_cycle_ns = 200e6;  // of a thread that rests for a part of it
-constexpr double usual_budget = 0.03;
-constexpr double longest_cycle = 5;                    // times the usual one
 constexpr double sample_share = 0.35;                  // of the budget: for samples
-constexpr double windows_share = 0.5;                  // for them, and for the cost of clocks at context switches
 constexpr double sample_guess = 3;                     // a sample's cost, in times of its cost to its thread
 constexpr std::uint64_t first_review_ns = 50'000'000;  // soon: the threads may be such that switch all the time
-constexpr std::uint64_t next_review_ns = 200'000'000;
 
 WatchSettings settings_of(const profile::SessionConfig& config, std::uint32_t registers) {
   return {std::min(registers, config.watchpoints), config.horizon_ns, config.trap_cost_ns, config.stacks_per_s};
@@ -49,7 +44,7 @@ Session::Session(ArenaAccess arena, std::uint32_t registers, const Selection& se
       sampling_(targets_, *finder_, budget_, watches_),
       pace_(targets_.arena().config.period_ns, sample_share * targets_.arena().config.budget,
             sample_guess * targets_.arena().config.perf_sample_cost_ns),
-      cycle_ns_(usual_cycle_ns * std::clamp(usual_budget / targets_.arena().config.budget, 1.0, longest_cycle)),
+      turns_(targets_.arena().config.budget),
       begin_ns_(monotonic_ns()),
       review_due_ns_(begin_ns_ + first_review_ns),
       reviewed_ns_(begin_ns_) {
@@ -63,6 +58,7 @@ Result<void> Session::begin(const std::vector<pid_t>& pids) {
   if (begun && !processor_events_.empty()) {
     begin_on_processors();
   }
+  begin_with_rests();
   return begun;
 }
 
@@ -294,215 +290,14 @@ std::uint64_t Session::pass() {
   if (spell_.ticks != ticks) {
     spell_.cost_ns += static_cast<double>(own_ns - std::min(own_ns, looking_ns() - looking_before_ns));
   }
+  const std::uint64_t turns = turns_.count();
   take_turns(monotonic_ns());
   look_at_brief(monotonic_ns());
   targets_.retire();
   tend(monotonic_ns());
-  (void)spend_own();
+  const std::uint64_t tending_ns = spend_own();
+  turns_.charge(turns_.count() != turns ? tending_ns : 0);
   return before_ns;
-}
-
-void Session::tend(std::uint64_t now_ns) {
-  for (const auto& process : targets_.processes()) {
-    process->tend(now_ns);
-  }
-  keep_pace(now_ns);
-  counters_.tend(targets_, budget_, now_ns);
-  if (now_ns >= review_due_ns_) {
-    review(now_ns);
-  }
-}
-
-void Session::keep_pace(std::uint64_t now_ns) {
-  for (const auto& process : targets_.processes()) {
-    for (const auto& thread : process->threads()) {
-      if (thread->memory) {
-        thread->memory->keep_pace(now_ns, targets_.period_ns(), thread->random);
-        process->learn_periods(thread->memory->periods());
-        measured_.counting_part = std::min(measured_.counting_part, thread->memory->counting_part());
-      }
-    }
-  }
-  for (MemorySampler& sampler : processors_) {
-    sampler.keep_pace(now_ns, targets_.period_ns(), random_);
-    measured_.counting_part = std::min(measured_.counting_part, sampler.counting_part());
-  }
-}
-
-/// Tells the thread's CPU time so far, and returns it: the kernel has no more to say of a thread that has exited.
-std::uint64_t Session::note_cpu_time(WatchedThread& thread) {
-  const std::uint64_t cpu_ns = thread.recorded_ns(cpu_time_of(thread.process->pid(), thread.tid));
-  std::atomic<std::uint64_t>& told = thread.records->slot().cpu_ns;
-  told.store(std::max(cpu_ns, told.load(std::memory_order_relaxed)), std::memory_order_relaxed);
-  thread.note_uncounted(cpu_ns);
-  return cpu_ns;
-}
-
-/// The kernel reports neither what a thread starts during its rest nor its end. It counts context switches, a clock
-/// does not: of a thread that ends before its first review, nothing else would tell that time.
-void Session::look_at_brief(std::uint64_t now_ns) {
-  constexpr std::uint64_t pause_ns = 20'000'000;
-  constexpr std::uint64_t pause_of_thread_ns = 2'000'000;  // a look takes some microseconds for each
-  if (now_ns < look_due_ns_) {
-    return;
-  }
-  look_due_ns_ = now_ns + std::max(pause_ns, targets_.thread_count() * pause_of_thread_ns);
-  for (const auto& process : targets_.processes()) {
-    bool any = false;
-    for (const auto& thread : process->threads()) {
-      if (thread->rests() || now_ns - thread->begin_ns < second) {
-        note_cpu_time(*thread);
-      }
-      any = any || thread->rests();
-    }
-    if (any) {
-      process->meet_all();
-    }
-  }
-}
-
-/// An exec during the rest was not reported, so the process's user is checked as at the attachment.
-bool Session::rouse(WatchedThread& thread, std::uint64_t now_ns) {
-  if (targets_.is_stranger(*thread.process)) {
-    return false;
-  }
-  thread.turn_ns = now_ns + static_cast<std::uint64_t>(thread.part * cycle_ns_);
-  thread.process->expect_new_maps();  // mappings made meanwhile were not reported
-  thread.share.begin_window(static_cast<double>(note_cpu_time(thread)));
-  const bool roused = Target::rouse(thread);
-  if (roused && targets_.is_stranger(*thread.process)) {
-    Target::rest(thread);
-    return false;
-  }
-  return roused;
-}
-
-/// Takes the last samples of the thread's clock, which is closed next.
-void Session::take_last_samples(WatchedThread& thread) {
-  collect(thread);
-  for (Arrival& arrival : arrivals_) {
-    const auto* sample = std::get_if<PerfSample>(&arrival.record);
-    if (sample != nullptr && arrival.event == nullptr && arrival.tid == thread.tid &&
-        sample->event == thread.clock.id) {
-      handle(thread, arrival, *sample);
-      arrival.record = std::monostate{};
-    }
-  }
-  std::erase_if(arrivals_,
-                [](const Arrival& arrival) { return std::holds_alternative<std::monostate>(arrival.record); });
-}
-
-/// A thread that switches very often goes to rest, and ends to.
-void Session::take_turn(WatchedThread& thread, std::uint64_t now_ns) {
-  if (thread.part >= 1 && !thread.rests()) {
-    return;
-  }
-  if (thread.rests() && now_ns >= thread.turn_ns) {
-    if (!rouse(thread, now_ns) && !is_there(thread.process->pid(), thread.tid)) {
-      expect_end_of(thread);
-    }
-  } else if (!thread.rests() && now_ns >= thread.turn_ns && !watches_.involves(thread)) {
-    take_last_samples(thread);
-    if (watches_.involves(thread)) {
-      return;
-    }
-    account_memory(thread);
-    note_cpu_time(thread);
-    const std::uint64_t before_ns = thread.cpu_before_ns;
-    Target::rest(thread);
-    thread.share.end_window(static_cast<double>(thread.cpu_before_ns - before_ns));
-    rested_ = true;
-    const double by_chance = 0.5 + static_cast<double>(next_random(thread.random) >> 11U) * 0x1p-53;  // mean 1
-    thread.turn_ns = now_ns + static_cast<std::uint64_t>((1 - thread.part) * cycle_ns_ * by_chance);
-  }
-}
-
-void Session::take_turns(std::uint64_t now_ns) {
-  for (const auto& process : targets_.processes()) {
-    for (const auto& thread : process->threads()) {
-      take_turn(*thread, now_ns);
-    }
-  }
-}
-
-/// The profile says what CPU time lies between two samples, rests included.
-void Session::set_period(WatchedThread& thread, std::uint64_t period_ns) {
-  Target::set_period(thread, period_ns);
-  constexpr double ns_per_us = 1000;
-  thread.records->slot().period_us.store(
-      static_cast<std::uint32_t>(static_cast<double>(period_ns) / thread.part / ns_per_us), std::memory_order_relaxed);
-}
-
-void Session::set_windows(WatchedThread& thread, const ClockWindows& windows, double ran_ns, double passed_ns) {
-  thread.part = windows.part;
-  if (windows.part == 1) {
-    thread.share.keep_clock();
-  } else {
-    thread.share.expect_windows(windows.part * cycle_ns_ * std::min(ran_ns / passed_ns, 1.0));
-  }
-  set_period(thread, windows.period_ns);
-}
-
-void Session::expect_end_of(const WatchedThread& thread) {
-  arrivals_.push_back({monotonic_ns(), thread.tid, PerfExit{thread.process->pid(), thread.tid, 0}, nullptr});
-}
-
-/// Finds the cost that its clock adds to the thread's context switches, and from it the part of the time in which the
-/// thread can have a clock.
-void Session::review_thread(WatchedThread& thread, double passed_ns) {
-  const pid_t pid = thread.process->pid();
-  const auto facts = thread_facts(pid, thread.tid);
-  if (!facts) {
-    expect_end_of(thread);
-    return;
-  }
-  const profile::SessionConfig& config = targets_.arena().config;
-  const std::uint64_t all = facts->switches - std::min(thread.switches_before, facts->switches);
-  const auto switches = static_cast<double>(all - std::min(thread.switches_charged, all));
-  const std::uint64_t cpu_ns = thread.recorded_ns(facts->cpu_ns);
-  const auto ran_ns = static_cast<double>(cpu_ns - std::min(thread.ran_ns, cpu_ns));
-  thread.switches_charged = all;
-  thread.traced = facts->tracer != 0;
-  thread.process->tracing().note(facts->tracer);
-  thread.ran_ns = cpu_ns;
-  thread.note_uncounted(cpu_ns);
-  const auto cost_ns =
-      static_cast<std::uint64_t>(switches * switch_price(config.switch_cost_ns, thread.period_ns) * thread.part);
-  profile::ThreadSlot& slot = thread.records->slot();
-  slot.switches.store(all, std::memory_order_relaxed);
-  slot.switches_ns.fetch_add(cost_ns, std::memory_order_relaxed);
-  slot.cpu_ns.store(std::max(cpu_ns, thread.cpu_ns), std::memory_order_relaxed);
-  budget_.spend(cost_ns);
-  constexpr double least_ns = 1e6;  // less says nothing
-  if (ran_ns >= least_ns) {
-    const ClockCosts cost{pace_.sample_cost_ns(), static_cast<double>(config.switch_cost_ns), switches / ran_ns};
-    set_windows(thread, clock_windows(cost, targets_.period_ns(), windows_share * config.budget), ran_ns, passed_ns);
-  } else if (thread.part == 1) {
-    set_period(thread, targets_.period_ns());
-  }
-}
-
-/// Runs once a second, and more often at first: finds threads that were not reported, and sets how often threads are
-/// sampled.
-void Session::review(std::uint64_t now_ns) {
-  for (const auto& process : targets_.processes()) {
-    leave_if_stranger(*process);  // it may have another user than before, though no exec of it was reported
-  }
-  targets_.meet_all();
-  const std::size_t threads = targets_.thread_count();
-  const std::uint64_t pause_ns = reviewed_ns_ != begin_ns_ ? second : next_review_ns;
-  review_due_ns_ = now_ns + std::max<std::uint64_t>(pause_ns, threads * 10'000'000);
-  const auto passed_ns = static_cast<double>(now_ns - std::exchange(reviewed_ns_, now_ns));
-  const std::uint64_t samples = sampling_.samples() + counters_.tally().readings;
-  const std::uint64_t more = samples - std::exchange(samples_, samples);
-  spell_.cost_ns += static_cast<double>(more) * targets_.arena().config.perf_sample_cost_ns;
-  targets_.set_period(pace_.review(std::exchange(spell_, {})));
-  for (const auto& process : targets_.processes()) {
-    for (const auto& thread : process->threads()) {
-      review_thread(*thread, passed_ns);
-    }
-    process->count_cpu_times();
-  }
 }
 
 void Session::expect_end(const Target& process, std::uint64_t now_ns) {

@@ -99,6 +99,9 @@ class Session final : private WatchWorld {
   void tend(std::uint64_t now_ns);
   void review(std::uint64_t now_ns);
   void review_thread(WatchedThread& thread, double passed_ns);
+  void begin_with_rests();
+  [[nodiscard]] ClockWindows windows_by_past(const WatchedThread& thread) const;
+  void review_turns();
   void set_windows(WatchedThread& thread, const ClockWindows& windows, double ran_ns, double passed_ns);
   static void set_period(WatchedThread& thread, std::uint64_t period_ns);
   std::uint64_t spend_own();
@@ -133,7 +136,7 @@ class Session final : private WatchWorld {
   std::vector<Arrival> arrivals_;
   std::uint64_t spent_cpu_ns_ = 0;  // the observer's own CPU time that the budget includes
   SamplePace pace_;
-  double cycle_ns_;            // of threads that rest; to turn costs about as much as ten samples
+  Turns turns_;                // of threads that rest
   SampledSpell spell_;         // since the last review
   std::uint64_t samples_ = 0;  // of all kinds, at the last review
   std::uint64_t begin_ns_;

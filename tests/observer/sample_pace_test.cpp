@@ -160,6 +160,26 @@ TEST(ClockedShare, a_sample_that_comes_late_stands_for_no_more_than_the_thread_r
   EXPECT_DOUBLE_EQ(share.take(1e6), 1e6);
 }
 
+TEST(Turns, take_a_fixed_part_of_the_budget_together) {
+  Turns turns(0.03);
+  EXPECT_DOUBLE_EQ(turns.cycle_ns(), 200e6);
+  turns.review(4);
+  EXPECT_DOUBLE_EQ(turns.cycle_ns(), 200e6);
+  turns.review(80);
+  EXPECT_NEAR(turns.cycle_ns(), 80 * 100e3 / (0.3 * 0.03), 1) << "100 us each is a guess";
+  for (int turn = 0; turn < 10; ++turn) {
+    turns.begin();
+  }
+  turns.charge(500'000);
+  turns.review(80);
+  EXPECT_NEAR(turns.cycle_ns(), 80 * 50e3 / (0.3 * 0.03), 1);
+  turns.review(80);
+  EXPECT_NEAR(turns.cycle_ns(), 80 * 50e3 / (0.3 * 0.03), 1) << "no turn since: the cost is known from before";
+  turns.review(100'000);
+  EXPECT_DOUBLE_EQ(turns.cycle_ns(), 2e9);
+  EXPECT_DOUBLE_EQ(Turns(0.01).cycle_ns(), 600e6) << "a small budget";
+}
+
 TEST(SwitchPrice, is_what_was_measured_at_4_ms_and_bounded) {
   EXPECT_DOUBLE_EQ(switch_price(4000, 4 * ms), 4000);
   EXPECT_LT(switch_price(4000, 16 * ms), 4000);
