@@ -220,7 +220,7 @@ Result<void> Course::read_traps() {
 Result<void> Course::read_samples() {
   // A recording with a trap proves that watchpoints fire.
   const auto trapless = traps_ == 0 ? std::span(profile_.watches()) : std::span<const profile::WatchRow>();
-  samples_.emplace(profile_, view_, spaces_, traps_read_.timelines, lines_, strata_, trapless);
+  samples_.emplace(profile_, view_, spaces_, shared_, traps_read_.timelines, lines_, strata_, trapless);
   if (options_.stacks) {
     samples_->stacks.emplace(view_);
   }

@@ -2,7 +2,6 @@
 #include "attribution/memory/sampled_lines.h"
 
 #include <algorithm>
-#include <map>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -10,32 +9,10 @@
 namespace crosstalk::attribution {
 namespace {
 
-/// An address space, and a line of it.
-struct LineKey {
-  std::uint32_t space = 0;
-  std::uint64_t line = 0;
-  bool operator==(const LineKey&) const = default;
-};
-struct LineHash {
-  std::size_t operator()(const LineKey& key) const noexcept {
-    return spread(key.line ^ (std::uint64_t{key.space} << 44U));
+struct PlaceHash {
+  std::size_t operator()(const MemoryPlace& place) const noexcept {
+    return spread(place.address ^ (std::uint64_t{place.space} << 44U));
   }
-};
-
-/// Numbers for the kernel, for processes, and for shared memory.
-class Spaces {
- public:
-  [[nodiscard]] std::uint32_t of_kernel() { return number(0, 0, 0); }
-  [[nodiscard]] std::uint32_t of(ProcessId process) { return number(1, process.value, 0); }
-  [[nodiscard]] std::uint32_t of(const profile::SharedMappingRow& mapping) {
-    return number(2, mapping.device, mapping.inode);
-  }
-
- private:
-  [[nodiscard]] std::uint32_t number(unsigned kind, std::uint64_t a, std::uint64_t b) {
-    return numbers_.try_emplace({kind, a, b}, static_cast<std::uint32_t>(numbers_.size())).first->second;
-  }
-  std::map<std::tuple<unsigned, std::uint64_t, std::uint64_t>, std::uint32_t> numbers_;
 };
 
 }  // namespace
@@ -43,20 +20,18 @@ class Spaces {
 SampledLines::SampledLines(std::span<const PlacedSample> samples, const ProgramView& view, const SharedIndex& shared,
                            std::uint32_t line_bytes)
     : samples_(samples), line_bytes_(line_bytes) {
-  Spaces spaces;
-  std::unordered_map<LineKey, std::uint32_t, LineHash> ids;
+  std::unordered_map<MemoryPlace, std::uint32_t, PlaceHash> ids;
   std::vector<std::uint32_t> line_of(samples.size());
   for (std::uint32_t i = 0; i < samples.size(); ++i) {
     const MemorySample& sample = *samples[i].sample;
     if (sample.address == 0) {
       continue;
     }
-    const Moment moment = view.moment(sample.thread, sample.time_ns);
-    const auto bytes = sample.in_kernel_memory() ? std::nullopt : shared.find(moment, sample.address);
-    const LineKey key = bytes ? LineKey{spaces.of(*bytes->mapping), bytes->file_offset / line_bytes}
-                        : sample.in_kernel_memory() ? LineKey{spaces.of_kernel(), sample.address / line_bytes}
-                                                    : LineKey{spaces.of(moment.process), sample.address / line_bytes};
-    line_of[i] = ids.try_emplace(key, static_cast<std::uint32_t>(ids.size())).first->second;
+    MemoryPlace line = sample.in_kernel_memory()
+                           ? MemoryPlace{MemoryPlace::kernel, sample.address}
+                           : shared.place(view.moment(sample.thread, sample.time_ns), sample.address);
+    line.address /= line_bytes;
+    line_of[i] = ids.try_emplace(line, static_cast<std::uint32_t>(ids.size())).first->second;
     order_.push_back(i);
   }
   std::sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) {

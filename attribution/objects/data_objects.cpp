@@ -65,58 +65,6 @@ std::string numbers_in_words(const std::vector<std::size_t>& numbers) {
   return text;
 }
 
-/// Chooses among rows at an address: the last one seen before a time, else the first one after.
-template <class Row>
-class Nearest {
- public:
-  explicit Nearest(std::uint64_t time_ns) : time_ns_(time_ns) {}
-  void offer(const Row* row) {
-    ++found_;
-    if (row->time_ns <= time_ns_) {
-      before_ = before_ == nullptr || row->time_ns > before_->time_ns ? row : before_;
-    } else {
-      after_ = after_ == nullptr || row->time_ns < after_->time_ns ? row : after_;
-    }
-  }
-  [[nodiscard]] const Row* best() const { return before_ != nullptr ? before_ : after_; }
-  [[nodiscard]] bool alone() const { return found_ == 1; }
-
- private:
-  std::uint64_t time_ns_;
-  const Row* before_ = nullptr;
-  const Row* after_ = nullptr;
-  std::size_t found_ = 0;
-};
-
-template <class Row>
-std::map<ProcessId, IntervalIndex<const Row*>> by_address(std::span<const Row> rows) {
-  std::map<ProcessId, IntervalIndex<const Row*>> spaces;
-  for (const Row& row : rows) {
-    if (row.begin + row.bytes > row.begin) {
-      spaces[row.process].add(row.begin, row.begin + row.bytes, &row);
-    }
-  }
-  for (auto& [process, space] : spaces) {
-    space.build();
-  }
-  return spaces;
-}
-
-template <class Row>
-const Row* nearest(const std::map<ProcessId, IntervalIndex<const Row*>>& spaces, Moment moment, std::uint64_t address,
-                   bool* alone) {
-  const auto space = spaces.find(moment.process);
-  if (space == spaces.end()) {
-    return nullptr;
-  }
-  Nearest<Row> choice(moment.time_ns);
-  space->second.covering(address, [&](const Row* row, std::uint64_t, std::uint64_t) { choice.offer(row); });
-  if (alone != nullptr) {
-    *alone = choice.alone();
-  }
-  return choice.best();
-}
-
 /// The user's name for a shared mapping, from the kernel's.
 std::string shared_name(std::string_view name) {
   constexpr std::string_view deleted = " (deleted)";
@@ -135,19 +83,6 @@ std::string shared_name(std::string_view name) {
 }
 
 }  // namespace
-
-BlockIndex::BlockIndex(std::span<const profile::BlockRow> blocks) : spaces_(by_address(blocks)) {}
-
-const profile::BlockRow* BlockIndex::find(Moment moment, std::uint64_t address, bool* alone) const {
-  return nearest(spaces_, moment, address, alone);
-}
-
-SharedIndex::SharedIndex(std::span<const profile::SharedMappingRow> mappings) : spaces_(by_address(mappings)) {}
-
-std::optional<SharedBytes> SharedIndex::find(Moment moment, std::uint64_t address, bool* alone) const {
-  const profile::SharedMappingRow* row = nearest(spaces_, moment, address, alone);
-  return row == nullptr ? std::nullopt : std::optional(SharedBytes{row, row->file_offset + (address - row->begin)});
-}
 
 DataObjects::DataObjects(const ProgramView& view, const BlockIndex& blocks, const SharedIndex& shared,
                          const StackTable& stacks)

@@ -15,37 +15,12 @@
 #include "attribution/model/model.h"
 #include "attribution/objects/stack_variables.h"
 #include "attribution/program/program_view.h"
-#include "base/interval_index.h"
+#include "attribution/timeline/shared_index.h"
 
 namespace crosstalk::attribution {
 
-/// Blocks by address. Memory is reused: takes the last block seen before a time, else the first one after.
-class BlockIndex {
- public:
-  explicit BlockIndex(std::span<const profile::BlockRow> blocks);
-  /// `alone`, if given, tells whether the block is the only one ever seen at the address.
-  [[nodiscard]] const profile::BlockRow* find(Moment moment, std::uint64_t address, bool* alone = nullptr) const;
-
- private:
-  std::map<ProcessId, IntervalIndex<const profile::BlockRow*>> spaces_;
-};
-
-/// The identity of a line across processes: the shared file (or memory without one), and the offset in it. It is the
-/// same in processes that have mapped it at different addresses.
-struct SharedBytes {
-  const profile::SharedMappingRow* mapping = nullptr;
-  std::uint64_t file_offset = 0;
-};
-
-/// Shared mappings by address, searched as in BlockIndex.
-class SharedIndex {
- public:
-  explicit SharedIndex(std::span<const profile::SharedMappingRow> mappings);
-  [[nodiscard]] std::optional<SharedBytes> find(Moment moment, std::uint64_t address, bool* alone = nullptr) const;
-
- private:
-  std::map<ProcessId, IntervalIndex<const profile::SharedMappingRow*>> spaces_;
-};
+/// Blocks by address.
+using BlockIndex = RowsByAddress<profile::BlockRow>;
 
 /// The element type of a heap block, or the type of a variable on a stack.
 struct Element {

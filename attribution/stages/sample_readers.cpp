@@ -35,8 +35,9 @@ Result<std::optional<profile::EventId>> event_of_shares(const profile::ProfileRe
 }
 
 SampleReaders::SampleReaders(const profile::ProfileReader& profile, const ProgramView& view,
-                             const AddressSpaces& spaces, std::span<const OwnershipTimeline> timelines,
-                             const LineSet& lines, Strata& strata, std::span<const profile::WatchRow> trapless)
+                             const AddressSpaces& spaces, const SharedIndex& shared,
+                             std::span<const OwnershipTimeline> timelines, const LineSet& lines, Strata& strata,
+                             std::span<const profile::WatchRow> trapless)
     : progress(view),
       called(view),
       positions(view),
@@ -46,7 +47,7 @@ SampleReaders::SampleReaders(const profile::ProfileReader& profile, const Progra
       reachable(profile.threads(), !profile.shared_mappings().empty()),
       instructions(view),
       code(view),
-      probed(profile.watches(), profile.threads(), code),
+      probed(profile.watches(), profile.threads(), shared, code),
       telling(trapless, profile.threads(), code),
       callers(view) {
   if (!could_watch(profile.session())) {

@@ -37,8 +37,8 @@ namespace crosstalk::attribution {
 /// All readers of samples.
 struct SampleReaders {
   SampleReaders(const profile::ProfileReader& profile, const ProgramView& view, const AddressSpaces& spaces,
-                std::span<const OwnershipTimeline> timelines, const LineSet& lines, Strata& strata,
-                std::span<const profile::WatchRow> trapless);
+                const SharedIndex& shared, std::span<const OwnershipTimeline> timelines, const LineSet& lines,
+                Strata& strata, std::span<const profile::WatchRow> trapless);
 
   /// Hands a sample to those that are there. `by_instruction`: also to `instructions`.
   void add(const profile::SampleRow& sample, bool by_instruction, StackTable& stacks);

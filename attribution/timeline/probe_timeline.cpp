@@ -24,6 +24,8 @@ LineBytes bytes_of_mask(std::uint64_t mask) {
 
 std::uint64_t line_of(std::uint64_t address) { return address - address % LineBytes::line_bytes; }
 std::uint64_t page_of(std::uint64_t address) { return address >> 12U; }
+MemoryPlace line_of(MemoryPlace place) { return {place.space, line_of(place.address)}; }
+MemoryPlace page_of(MemoryPlace place) { return {place.space, page_of(place.address)}; }
 
 ProbeOutcome outcome_of(const profile::WatchRow& watch, LineBytes changed) {
   constexpr double any_gap = 1e9;  // earlier stores show at any gap
@@ -43,18 +45,18 @@ OwnershipTimeline tell(const profile::WatchRow& watch, LineBytes changed, double
   AccessPoint consumer = sampled_access(watch);
   consumer.sampled = false;  // it is seen itself, and not expected to come back
   const bool same_bytes = changed.overlaps(consumer.bytes);
-  const std::vector<const ProbedLines::Use*> users = lines.who_stored(watch, changed);
+  const std::vector<ProbedLines::Use> users = lines.who_stored(watch, changed);
   double samples = 0;
-  for (const ProbedLines::Use* use : users) {
-    samples += use->samples;
+  for (const ProbedLines::Use& use : users) {
+    samples += use.samples;
   }
-  for (const ProbedLines::Use* use : users) {
-    AccessPoint store = use->point;
+  for (const ProbedLines::Use& use : users) {
+    AccessPoint store = use.point;
     store.line = watch.line;
     store.time_ns = watch.time_ns;
-    const bool known_to_store = use->evidence != ProbedLines::Evidence::loads;
+    const bool known_to_store = use.evidence != ProbedLines::Evidence::loads;
     store.kind = known_to_store ? store.kind : AccessKind::load_store;
-    const double share = use->samples / samples;
+    const double share = use.samples / samples;
     timeline.accesses.push_back(store);
     const bool true_sharing = same_bytes && (is_true_sharing(store, consumer) || !known_to_store);
     timeline.communications.push_back({store, consumer, true_sharing, weight * share, share});
@@ -116,23 +118,23 @@ bool may_have_seen_store(const profile::WatchRow& watch) {
 }
 
 ProbedLines::ProbedLines(std::span<const profile::WatchRow> watches, std::span<const profile::ThreadRow> threads,
-                         SampledCode& code)
-    : watches_(watches), threads_(threads), code_(code), changed_(watches.size()) {
-  std::map<Line, std::uint32_t> probes;
+                         const SharedIndex& shared, SampledCode& code)
+    : watches_(watches), threads_(threads), shared_(shared), code_(code), changed_(watches.size()) {
+  std::map<MemoryPlace, std::uint32_t> probes;
   for (const profile::WatchRow& watch : watches) {
-    if (const auto process = process_of(watch.thread); process && watch.probe) {
-      ++probes[{*process, watch.line}];
+    if (const auto line = place(watch.thread, watch.time_ns, watch.line); line && watch.probe) {
+      ++probes[*line];
     }
   }
   for (std::size_t i = 0; i < watches.size(); ++i) {
     const profile::WatchRow& watch = watches[i];
-    const auto process = process_of(watch.thread);
+    const auto line = place(watch.thread, watch.time_ns, watch.line);
     // A waiting thread is sampled repeatedly, so values are compared only on lines that were probed twice.
-    if (!process || !may_have_seen_store(watch) || (watch.probe->changed == 0 && probes[{*process, watch.line}] < 2)) {
+    if (!line || !may_have_seen_store(watch) || (watch.probe->changed == 0 && probes[*line] < 2)) {
       continue;
     }
-    lines_[{*process, watch.line}];
-    pages_[{*process, page_of(watch.line)}];
+    lines_[*line];
+    pages_[page_of(*line)];
     changed_[i] = bytes_of_mask(watch.probe->changed);
     if (watch.probe->value_bytes != 0) {
       probes_[{watch.thread.value, watch.time_ns}] = static_cast<std::uint32_t>(i);
@@ -161,32 +163,39 @@ void ProbedLines::compare_value(const profile::SampleRow& sample) {
   }
 }
 
-std::optional<std::uint32_t> ProbedLines::process_of(ThreadId thread) const {
-  return thread.value < threads_.size() ? std::optional(threads_[thread.value].process.value) : std::nullopt;
+std::optional<MemoryPlace> ProbedLines::place(ThreadId thread, std::uint64_t time_ns, std::uint64_t address) const {
+  return thread.value < threads_.size()
+             ? std::optional(shared_.place({threads_[thread.value].process, time_ns}, address))
+             : std::nullopt;
 }
 
-bool ProbedLines::are_alone(std::uint32_t process, ThreadId a, ThreadId b) const {
+std::optional<ThreadId> ProbedLines::only_other(MemoryPlace line, ThreadId self, bool busy) const {
   constexpr std::uint64_t hardly = 50;  // one in so many samples
-  const auto found = samples_.find(process);
-  if (found == samples_.end()) {
-    return false;
-  }
   std::uint64_t all = 0;
+  std::uint64_t most = 0;
   std::uint64_t others = 0;
-  for (const auto& [thread, samples] : found->second) {
+  std::optional<ThreadId> busiest;
+  for (const auto& [thread, samples] : samples_) {
+    if (line.is_shared() ? !sharers_.contains({line.space, thread}) : threads_[thread].process.value != line.space) {
+      continue;
+    }
     all += samples;
-    others += thread != a.value && thread != b.value ? samples : 0;
+    if (thread != self.value) {
+      others += samples;
+      busiest = samples > most ? ThreadId{thread} : busiest;
+      most = std::max(most, samples);
+    }
   }
-  return others * hardly < all;
+  return (others - most) * hardly < all && (!busy || most * hardly >= all) ? busiest : std::nullopt;
 }
 
-void ProbedLines::note(std::uint32_t process, AccessPoint point, std::uint64_t address, std::uint8_t width,
-                       Evidence evidence) {
-  const std::uint64_t line = line_of(address);
-  const auto found = lines_.find({process, line});
-  const auto page = evidence != Evidence::loads ? pages_.find({process, page_of(address)}) : pages_.end();
-  point.line = line;
-  point.bytes = LineBytes::range(static_cast<std::int64_t>(address - line), std::max<std::int64_t>(width, 1));
+void ProbedLines::note(AccessPoint point, MemoryPlace place, std::uint8_t width, Evidence evidence) {
+  const MemoryPlace line = line_of(place);
+  const auto found = lines_.find(line);
+  const auto page = evidence != Evidence::loads ? pages_.find(page_of(place)) : pages_.end();
+  point.line = line.address;
+  point.bytes =
+      LineBytes::range(static_cast<std::int64_t>(place.address - line.address), std::max<std::int64_t>(width, 1));
   if (found != lines_.end()) {
     note(found->second, point, evidence);
   }
@@ -211,70 +220,69 @@ void ProbedLines::note(std::vector<Use>& uses, const AccessPoint& point, Evidenc
   }
 }
 
-bool ProbedLines::is_on_page(std::uint32_t process, std::uint64_t address) const {
-  return pages_.contains({process, page_of(address)});
-}
-
 void ProbedLines::add(const profile::SampleRow& sample) {
-  const auto process = lines_.empty() ? std::nullopt : process_of(sample.thread);
-  if (!process) {
+  if (lines_.empty() || sample.thread.value >= threads_.size()) {
     return;
   }
-  ++samples_[*process][sample.thread.value];
+  ++samples_[sample.thread.value];
   AccessPoint point;
   point.thread = sample.thread;
   point.time_ns = sample.time_ns;
   point.stack = sample.stack;
   point.cpu = sample.cpu;
-  if (sample.access != AccessKind::none && is_on_page(*process, sample.address)) {
+  const MemoryPlace accessed = *place(sample.thread, sample.time_ns, sample.address);
+  if (accessed.is_shared()) {
+    sharers_.insert({accessed.space, sample.thread.value});
+  }
+  if (sample.access != AccessKind::none && pages_.contains(page_of(accessed))) {
     compare_value(sample);
     point.instruction = SampledCode::instruction_of(sample);
     const bool stores = code_.stores(sample);
     point.kind = stores && sample.access == AccessKind::load ? AccessKind::load_store : sample.access;
-    note(*process, point, sample.address, sample.width, stores ? Evidence::stores : Evidence::loads);
+    note(point, accessed, sample.width, stores ? Evidence::stores : Evidence::loads);
   }
   for (const PossibleStore& store : code_.stores_ahead(sample)) {
     point.instruction = store.instruction;
     point.kind = store.kind;
-    note(*process, point, store.address, store.width, Evidence::is_about_to_store);
+    note(point, *place(sample.thread, sample.time_ns, store.address), store.width, Evidence::is_about_to_store);
   }
 }
 
 /// Returns none if several threads store to such bytes on the page: an element without samples may be anybody's.
-std::vector<const ProbedLines::Use*> ProbedLines::who_stores_nearby(const profile::WatchRow& watch,
-                                                                    LineBytes changed) const {
+std::vector<ProbedLines::Use> ProbedLines::who_stores_nearby(const profile::WatchRow& watch, LineBytes changed) const {
   constexpr double least = 6;  // samples: of two equally busy threads, the chance that one has all of so many is 3 %
-  std::vector<const Use*> uses;
-  const auto process = process_of(watch.thread);
-  const auto page = process ? pages_.find({*process, page_of(watch.line)}) : pages_.end();
+  std::vector<Use> uses;
+  const auto line = place(watch.thread, watch.time_ns, watch.line);
+  const auto page = line ? pages_.find(page_of(*line)) : pages_.end();
   double samples = 0;
   if (page != pages_.end()) {
     for (const Use& use : page->second) {
       if (use.point.thread != watch.thread && use.point.bytes.overlaps(changed)) {
-        uses.push_back(&use);
+        uses.push_back(use);
         samples += use.samples;
       }
     }
   }
   const bool several = std::any_of(uses.begin(), uses.end(),
-                                   [&](const Use* use) { return use->point.thread != uses.front()->point.thread; });
-  return several || samples < least ? std::vector<const Use*>() : uses;
+                                   [&](const Use& use) { return use.point.thread != uses.front().point.thread; });
+  return several || samples < least ? std::vector<Use>() : uses;
 }
 
-std::vector<const ProbedLines::Use*> ProbedLines::who_stored(const profile::WatchRow& watch, LineBytes changed) const {
-  std::vector<const Use*> best;
-  const auto process = process_of(watch.thread);
-  const auto found = process ? lines_.find({*process, watch.line}) : lines_.end();
+std::vector<ProbedLines::Use> ProbedLines::who_stored(const profile::WatchRow& watch, LineBytes changed) const {
+  std::vector<Use> best;
+  const auto line = place(watch.thread, watch.time_ns, watch.line);
+  const auto found = line ? lines_.find(*line) : lines_.end();
   if (found == lines_.end()) {
     return best;
   }
+  const std::optional<ThreadId> only = only_other(*line, watch.thread, false);
   int best_rank = 0;
   for (const Use& use : found->second) {
     const bool there = use.point.bytes.overlaps(changed);
     const int rank = use.point.thread == watch.thread                       ? 0
                      : there && use.evidence == Evidence::stores            ? 4
                      : there && use.evidence == Evidence::is_about_to_store ? 3
-                     : !are_alone(*process, use.point.thread, watch.thread) ? 0
+                     : only != use.point.thread                             ? 0
                      : there && use.evidence == Evidence::loads             ? 2
                                                                             : 1;
     if (rank > best_rank) {
@@ -282,10 +290,19 @@ std::vector<const ProbedLines::Use*> ProbedLines::who_stored(const profile::Watc
       best_rank = rank;
     }
     if (rank == best_rank && rank > 0) {
-      best.push_back(&use);
+      best.push_back(use);
     }
   }
-  return best.empty() ? who_stores_nearby(watch, changed) : best;
+  if (best.empty()) {
+    best = who_stores_nearby(watch, changed);
+  }
+  if (const auto busy = best.empty() ? only_other(*line, watch.thread, true) : std::nullopt) {
+    AccessPoint unknown;
+    unknown.thread = *busy;
+    unknown.bytes = changed;
+    best.push_back({unknown, Evidence::loads, 1});
+  }
+  return best;
 }
 
 std::uint64_t unknown_writers(std::span<const profile::WatchRow> watches,

@@ -10,12 +10,14 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "attribution/timeline/sampled_code.h"
 #include "attribution/timeline/seen.h"
+#include "attribution/timeline/shared_index.h"
 #include "attribution/timeline/store_rate.h"
 #include "profile/model.h"
 
@@ -29,7 +31,7 @@ class ProbedLines {
  public:
   /// All must outlive this.
   ProbedLines(std::span<const profile::WatchRow> watches, std::span<const profile::ThreadRow> threads,
-              SampledCode& code);
+              const SharedIndex& shared, SampledCode& code);
   /// Takes every sample.
   void add(const profile::SampleRow& sample);
 
@@ -43,34 +45,38 @@ class ProbedLines {
   /// Bytes that others have stored to: between the looks, or since the last load of a thread that repeats it to see
   /// that.
   [[nodiscard]] LineBytes changed(std::size_t watch) const;
-  /// Returns the uses by threads that may have stored to the bytes `changed` while the thread of `watch` stood still:
+  /// Returns the uses of threads that may have stored to the bytes `changed` while the thread of `watch` stood still:
   /// those sampled storing there; if there are none, those sampled where such a store follows soon, such as threads
   /// that wait for their turn. If there are none of these either and the process has only one other busy thread, which
   /// uses the line, returns that thread's uses. If nobody else was sampled there, since arrays of structures repeat,
-  /// the only thread that is known to store to the same bytes of other lines on the page. Else returns none.
-  [[nodiscard]] std::vector<const Use*> who_stored(const profile::WatchRow& watch, LineBytes changed) const;
+  /// the only thread that is known to store to the same bytes of other lines on the page. If nobody is known, the only
+  /// other busy thread that can reach the line, without an instruction. Else returns none. Threads of other processes
+  /// count where these share the memory.
+  [[nodiscard]] std::vector<Use> who_stored(const profile::WatchRow& watch, LineBytes changed) const;
 
  private:
-  using Line = std::pair<std::uint32_t, std::uint64_t>;  // process and address
-  /// Notes a use of the line at `address` if that was probed or, if it stores, if another line on its page was.
-  void note(std::uint32_t process, AccessPoint point, std::uint64_t address, std::uint8_t width, Evidence evidence);
+  /// Notes a use of `width` bytes at `place` if their line was probed or, if it stores, if another line on its page
+  /// was.
+  void note(AccessPoint point, MemoryPlace place, std::uint8_t width, Evidence evidence);
   static void note(std::vector<Use>& uses, const AccessPoint& point, Evidence evidence);
-  [[nodiscard]] bool is_on_page(std::uint32_t process, std::uint64_t address) const;
-  [[nodiscard]] std::vector<const Use*> who_stores_nearby(const profile::WatchRow& watch, LineBytes changed) const;
-  [[nodiscard]] std::optional<std::uint32_t> process_of(ThreadId thread) const;
+  [[nodiscard]] std::vector<Use> who_stores_nearby(const profile::WatchRow& watch, LineBytes changed) const;
+  [[nodiscard]] std::optional<MemoryPlace> place(ThreadId thread, std::uint64_t time_ns, std::uint64_t address) const;
 
   void compare_value(const profile::SampleRow& sample);
-  /// True if samples show no other busy threads of the process than these two.
-  [[nodiscard]] bool are_alone(std::uint32_t process, ThreadId a, ThreadId b) const;
+  /// Returns the other thread that can reach the line, if samples show no second busy one beside `self`: of those of
+  /// the process or, of shared memory, of all that have been sampled in it. `busy`: it must be busy itself.
+  [[nodiscard]] std::optional<ThreadId> only_other(MemoryPlace line, ThreadId self, bool busy) const;
 
   std::span<const profile::WatchRow> watches_;
   std::span<const profile::ThreadRow> threads_;
+  const SharedIndex& shared_;
   SampledCode& code_;
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint32_t> probes_;  // by thread and time
-  std::map<std::uint32_t, std::map<std::uint32_t, std::uint64_t>> samples_;  // by process and thread
+  std::map<std::uint32_t, std::uint64_t> samples_;                           // by thread
+  std::set<std::pair<std::uint32_t, std::uint32_t>> sharers_;                // of shared memory, and threads
   std::vector<LineBytes> changed_;                                           // by watch
-  std::map<Line, std::vector<Use>> lines_;
-  std::map<Line, std::vector<Use>> pages_;  // stores, by process and number of the page
+  std::map<MemoryPlace, std::vector<Use>> lines_;
+  std::map<MemoryPlace, std::vector<Use>> pages_;  // stores
 };
 
 /// The number of probes that saw a store by an unknown thread.

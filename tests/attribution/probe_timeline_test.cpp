@@ -64,7 +64,8 @@ class Probes : public testing::Test {
     samples_.push_back(row);
   }
   std::vector<OwnershipTimeline> tell() {
-    ProbedLines lines(watches_, threads_, code_);
+    const SharedIndex shared(mappings_);
+    ProbedLines lines(watches_, threads_, shared, code_);
     for (const profile::SampleRow& row : samples_) {
       lines.add(row);
     }
@@ -76,6 +77,7 @@ class Probes : public testing::Test {
   std::vector<profile::ThreadRow> threads_;
   std::vector<profile::WatchRow> watches_;
   std::vector<profile::SampleRow> samples_;
+  std::vector<profile::SharedMappingRow> mappings_;
   Code code_;
 };
 
@@ -134,6 +136,21 @@ TEST_F(Probes, WhereNobodyElseWasSampledNobodyIsNamed) {
   EXPECT_EQ(timelines[0].interrupted.size(), 1U);
 }
 
+TEST_F(Probes, WhereNobodyWasSampledTheOnlyOtherBusyThreadIsNamed) {
+  constexpr std::uint64_t elsewhere = 0x100000;
+  probe(0xff00);
+  for (int i = 0; i < 10; ++i) {
+    sample(1, elsewhere, AccessKind::load, others_code);
+  }
+  auto timelines = tell();
+  ASSERT_EQ(timelines[0].communications.size(), 1U);
+  EXPECT_EQ(timelines[0].communications[0].producer.thread, ThreadId{1});
+  EXPECT_EQ(timelines[0].communications[0].producer.instruction, 0U) << "where it stores is not known";
+  EXPECT_FALSE(timelines[0].communications[0].true_sharing);
+  sample(2, elsewhere, AccessKind::load, others_code);
+  EXPECT_TRUE(tell()[0].communications.empty()) << "either may have stored";
+}
+
 TEST_F(Probes, WhereNobodyElseWasSampledItIsTheOnlyOneWhoStoresToNeighbours) {
   probe(0xff00);
   for (std::uint64_t i = 1; i <= 5; ++i) {
@@ -188,6 +205,26 @@ TEST_F(Probes, AThreadThatIsAboutToStoreIsNamedWhereNobodyWasSampledStoring) {
   EXPECT_EQ(timelines[0].communications[0].producer.thread, ThreadId{3}) << "a store that was sampled says more";
 }
 
+TEST_F(Probes, AThreadOfAnotherProcessIsNamedWhereTheyShareTheMemory) {
+  threads_[3].process = ProcessId{1};
+  probe(0xff00);
+  sample(3, 8, AccessKind::store, others_code);
+  EXPECT_TRUE(tell()[0].communications.empty()) << "the same address of another process is other memory";
+
+  constexpr std::uint64_t elsewhere = 0x9000;  // where the other process has mapped the same page
+  mappings_ = {{ProcessId{0}, 1, line, 4096, 0, 8, 77, "/dev/shm/ours"},
+               {ProcessId{1}, 1, line + elsewhere, 4096, 0, 8, 77, "/dev/shm/ours"}};
+  EXPECT_TRUE(tell()[0].communications.empty()) << "still other memory";
+  sample(3, elsewhere + 8, AccessKind::store, others_code);
+  auto timelines = tell();
+  ASSERT_EQ(timelines[0].communications.size(), 1U);
+  EXPECT_EQ(timelines[0].communications[0].producer.thread, ThreadId{3});
+  EXPECT_EQ(timelines[0].communications[0].producer.line, line) << "as the sampled thread's process knows it";
+
+  mappings_[1].inode = 78;
+  EXPECT_TRUE(tell()[0].communications.empty()) << "another file";
+}
+
 // Two probes of each of 30 lines at one instruction: long gaps see stores, short ones none.
 TEST_F(Probes, LinesWithFewSeenStoresTakeTheRateOfTheirInstruction) {
   for (std::uint32_t i = 0; i < 60; ++i) {
@@ -197,7 +234,8 @@ TEST_F(Probes, LinesWithFewSeenStoresTakeTheRateOfTheirInstruction) {
     watch.probe->gap_ns = i % 2 == 0 ? 1000 : 16'000;
     samples_.back().address = watch.line;
   }
-  ProbedLines lines(watches_, threads_, code_);
+  const SharedIndex shared({});
+  ProbedLines lines(watches_, threads_, shared, code_);
   std::vector<OwnershipTimeline> timelines(watches_.size());
   const ProbeRates rates = tell_probes(watches_, timelines, lines);
   ASSERT_EQ(rates.rates.size(), 1U);

@@ -39,7 +39,8 @@ Timelines timelines_of(const SimulatedRun& run) {
   }
   attribution::LineStores stores(timelines, run.threads);
   SimulatedCode code;
-  attribution::ProbedLines probed(run.watches, run.threads, code);
+  const attribution::SharedIndex shared({});
+  attribution::ProbedLines probed(run.watches, run.threads, shared, code);
   for (const profile::SampleRow& sample : run.samples) {
     stores.add(sample);
     probed.add(sample);
