@@ -18,7 +18,8 @@ namespace crosstalk::daemon {
 struct Progress {
   double elapsed_s = 0;
   std::uint64_t samples = 0, traps = 0, watches = 0;
-  double overhead = 0;
+  double overhead = 0;  // of the threads' CPU time
+  double recorder = 0;  // CPU time of the recorder itself, of the threads'
   std::uint32_t threads = 0;
 };
 

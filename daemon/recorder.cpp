@@ -528,7 +528,11 @@ Progress Recorder::progress_now() const {
   progress.threads = drainer_.live_slots();
   const ProcessTable::Spent spent = decoder_.process_table().spent();
   const std::uint64_t observing_ns = spent.observing_ns + decoder_.stand_ins_ns();
-  progress.overhead = spent.cpu_ns > 0 ? static_cast<double>(observing_ns) / static_cast<double>(spent.cpu_ns) : 0;
+  const auto of_theirs = [&](std::uint64_t ns) {
+    return spent.cpu_ns > 0 ? static_cast<double>(ns) / static_cast<double>(spent.cpu_ns) : 0;
+  };
+  progress.overhead = of_theirs(observing_ns);
+  progress.recorder = of_theirs(session_.recorder_cpu_ns);
   return progress;
 }
 

@@ -363,10 +363,10 @@ void say_where(const daemon::RecordOutcome& outcome) {
                     outcome.stored_samples, totals.samples, outcome.stored_traps, totals.traps, outcome.loss));
     return;
   }
-  log_notice(fmt::format("{} ({}, {} trapped, overhead {:.1f} %); see {} with: crosstalk report{}", written(outcome),
-                         attribution::count_of(totals.samples, "sample", "samples"),
+  log_notice(fmt::format("{} ({}, {} trapped, overhead {:.1f} %, recorder {:.1f} %); see {} with: crosstalk report{}",
+                         written(outcome), attribution::count_of(totals.samples, "sample", "samples"),
                          attribution::count_of(totals.traps, "access", "accesses"), totals.overhead * 100,
-                         outcome.files_made > 1 ? "the last" : "it", file));
+                         totals.recorder * 100, outcome.files_made > 1 ? "the last" : "it", file));
 }
 
 int refuse(const Error& error) {

@@ -242,6 +242,7 @@ Json sampling(const attribution::SamplingSummary& summary, const std::string& sh
             {"handlers_s", spent(number(summary.handlers_s))},
             {"switches_s", spent(number(summary.switches_s))},
             {"stand_ins_s", spent(number(summary.stand_ins_s))},
+            {"recorder_s", spent(number(static_cast<double>(session.recorder_cpu_ns) * 1e-9))},
             {"memory_bytes", spent(summary.memory_bytes)}}}};
 }
 

@@ -80,6 +80,14 @@ std::string stand_ins_text(const Analysis& analysis) {
              : fmt::format(", and with {} in functions that stand in for malloc() and others", percent_text(share));
 }
 
+/// The recorder's own CPU time, which is no part of any thread's; empty if it is not known.
+std::string recorder_text(const Analysis& analysis) {
+  const double took_s = static_cast<double>(analysis.session.recorder_cpu_ns) * 1e-9;
+  return took_s > 0 && analysis.cpu_s > 0 ? fmt::format("; the recorder took {} ({} of that time) beside them",
+                                                        seconds_text(took_s), percent_text(took_s / analysis.cpu_s))
+                                          : std::string();
+}
+
 /// Says why a better source of the machine is not used; empty if it has none, as on most machines.
 std::string source_text(const SamplingSummary& sampling) {
   return sampling.source_choice.find(collectors::chosen_in_place_of) == std::string::npos
@@ -188,10 +196,11 @@ void draw_sampling(Canvas& canvas, const Analysis& analysis) {
   if (sampling.unknown_frames) {
     text += fmt::format(", {} in unknown functions", percent_text(*sampling.unknown_frames));
   }
-  text += sampling.overhead_fraction
-              ? fmt::format(". Observing took {} of the threads' CPU time, including what it slows between handlers{}.",
-                            percent_text(*sampling.overhead_fraction), stand_ins_text(analysis))
-              : std::string(". What observing cost is not known.");
+  text +=
+      sampling.overhead_fraction
+          ? fmt::format(". Observing took {} of the threads' CPU time, including what it slows between handlers{}{}.",
+                        percent_text(*sampling.overhead_fraction), stand_ins_text(analysis), recorder_text(analysis))
+          : std::string(". What observing cost is not known.");
   text += method_text(analysis.session);
   text += observation_text(analysis);
   text += source_text(sampling);

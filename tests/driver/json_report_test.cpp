@@ -57,7 +57,7 @@ TEST(JsonReport, HasTheSamplingOfTheContract) {
   EXPECT_DOUBLE_EQ(settings["budget"].get<double>(), 0.03);
   EXPECT_EQ(settings["watchpoints"], 4);
   EXPECT_EQ(settings["board_slots"], 4096);
-  expect_keys(sampling["overhead"], {"fraction", "handlers_s", "switches_s", "stand_ins_s", "memory_bytes"});
+  expect_keys(sampling["overhead"], {"fraction", "handlers_s", "switches_s", "stand_ins_s", "recorder_s", "memory_bytes"});
 }
 
 TEST(JsonReport, SaysWhatTheSelfTestOfWatchpointsFound) {
@@ -308,6 +308,7 @@ TEST(JsonReport, WhatAnImportDoesNotHaveIsNull) {
     EXPECT_TRUE(sampling["settings"][setting].is_null()) << setting;
   }
   EXPECT_TRUE(sampling["overhead"]["handlers_s"].is_null());
+  EXPECT_TRUE(sampling["overhead"]["recorder_s"].is_null());
   EXPECT_TRUE(sampling["overhead"]["memory_bytes"].is_null());
 }
 
