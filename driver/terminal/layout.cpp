@@ -178,6 +178,12 @@ std::string short_seconds_text(double seconds) {
   return seconds == 0 ? "0s" : three_digits(scaled.value) + scaled.unit;
 }
 
+std::string rough_seconds_text(double seconds) {
+  const double step = seconds > 0 ? std::pow(10, std::floor(std::log10(seconds))) : 1;
+  const Scaled scaled = scale_seconds(std::round(seconds / step) * step);
+  return fmt::format("~{:.0f}{}", scaled.value, scaled.unit);
+}
+
 std::string percent_text(double share) {
   const double percent = share * 100;
   return percent > 0 && percent < 0.05 ? "< 0.1 %" : fmt::format("{:.1f} %", percent);

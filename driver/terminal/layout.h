@@ -34,6 +34,7 @@ enum class Charset { ascii, utf8 };
 
 // Numbers for people: three significant digits and a unit.
 [[nodiscard]] std::string seconds_text(double seconds);        // "1.23 s", "340 ms", "12.3 us", "0 s"
+[[nodiscard]] std::string rough_seconds_text(double seconds);  // "~5ms", "~40ms", "~1s": one digit
 [[nodiscard]] std::string short_seconds_text(double seconds);  // "1.23s", "340ms": at most 6 columns below 10^5 s
 [[nodiscard]] std::string percent_text(double share);          // "12.3 %", "< 0.1 %"
 [[nodiscard]] std::string count_text(double count);            // "731", "12.3 k", "4.56 M"

@@ -76,20 +76,22 @@ Picture picture_of(const Matrix& matrix, const Label& label, int width) {
   picture.label_columns = std::min(picture.label_columns, most_label);
   picture.by_cost = has_cost(matrix);
   for (const attribution::Cell& cell : matrix) {
-    const Exchanged amount = exchanged(cell, picture.by_cost);
     Exchanged& sum = picture.cells[{group_of(picture.groups, cell.producer), group_of(picture.groups, cell.consumer)}];
-    sum.true_amount += amount.true_amount;
-    sum.false_amount += amount.false_amount;
+    sum.add(exchanged(cell, picture.by_cost));
     picture.greatest = std::max(picture.greatest, sum.total());
   }
   return picture;
 }
 
+bool is_rough(const Picture& picture, const Exchanged& amount) { return picture.by_cost && amount.is_rough(); }
+
 std::string value_cell(const Canvas& canvas, const Picture& picture, const Exchanged* amount) {
   if (amount == nullptr || amount->total() <= 0) {
     return pad_left(canvas.sign("·", "."), value_columns - 2) + "  ";
   }
-  const std::string value = picture.by_cost ? short_seconds_text(amount->total()) : count_text(amount->total());
+  const std::string value = is_rough(picture, *amount) ? rough_seconds_text(amount->total())
+                            : picture.by_cost          ? short_seconds_text(amount->total())
+                                                       : count_text(amount->total());
   const std::string text = pad_left(value, value_columns - 2) + " " + std::string(1, sharing_word(*amount)[0]);
   return canvas.heated(text, heat_level(amount->total(), picture.greatest), sharing_hue(*amount));
 }
@@ -123,6 +125,9 @@ void draw_legend(Canvas& canvas, const Picture& picture, bool values, const std:
       picture.by_cost ? "thread time spent in communicating accesses" : "detected " + noun + ", weighted";
   if (values) {
     legend += "; t true, f false, m mixed sharing";
+    const bool rough =
+        std::ranges::any_of(picture.cells, [&](const auto& cell) { return is_rough(picture, cell.second); });
+    legend += rough ? "; ~ seen fewer than five times: its size is a guess" : "";
   } else {
     std::string scale;
     for (int level = 1; level <= heat_levels; ++level) {

@@ -62,6 +62,10 @@ void draw_warnings(Canvas& canvas, const attribution::Analysis& analysis);
 /// Sum of a set of cells: costs if known, else detections.
 struct Exchanged {
   double true_amount = 0, false_amount = 0;
+  std::uint64_t seen = 0;  // communications that it rests on; 0: not known
+  void add(const Exchanged& other);
+  /// True if it rests on so few that it could as well be a third or three times as much.
+  [[nodiscard]] bool is_rough() const { return seen != 0 && seen < 5; }
   [[nodiscard]] double total() const { return true_amount + false_amount; }
   [[nodiscard]] double false_share() const { return total() > 0 ? false_amount / total() : 0; }
 };

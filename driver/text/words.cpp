@@ -50,15 +50,20 @@ std::string thread_label(const attribution::Analysis& analysis, std::uint32_t th
 }
 
 Exchanged exchanged(const attribution::Cell& cell, bool by_cost) {
-  return {amount_of(cell.true_sharing, by_cost), amount_of(cell.false_sharing, by_cost)};
+  return {amount_of(cell.true_sharing, by_cost), amount_of(cell.false_sharing, by_cost),
+          cell.true_sharing.seen + cell.false_sharing.seen};
+}
+
+void Exchanged::add(const Exchanged& other) {
+  true_amount += other.true_amount;
+  false_amount += other.false_amount;
+  seen += other.seen;
 }
 
 Exchanged exchanged(const attribution::Matrix& cells, bool by_cost) {
   Exchanged sum;
   for (const attribution::Cell& cell : cells) {
-    const Exchanged one = exchanged(cell, by_cost);
-    sum.true_amount += one.true_amount;
-    sum.false_amount += one.false_amount;
+    sum.add(exchanged(cell, by_cost));
   }
   return sum;
 }

@@ -82,6 +82,9 @@ TEST(Numbers, HaveThreeDigitsAndAUnit) {
   EXPECT_EQ(seconds_text(0.00034), "340 us");
   EXPECT_EQ(seconds_text(12e-9), "12.0 ns");
   EXPECT_EQ(short_seconds_text(0.0123), "12.3ms");
+  EXPECT_EQ(rough_seconds_text(0.00474), "~5ms");
+  EXPECT_EQ(rough_seconds_text(0.0378), "~40ms");
+  EXPECT_EQ(rough_seconds_text(0.97), "~1s");
   EXPECT_EQ(percent_text(0.123), "12.3 %");
   EXPECT_EQ(percent_text(0.0001), "< 0.1 %");
   EXPECT_EQ(percent_text(0), "0.0 %");

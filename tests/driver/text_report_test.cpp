@@ -158,6 +158,18 @@ TEST(TextReport, MatrixRowsProduceAndColumnsConsume) {
   EXPECT_GT(row->find("231ms t"), row->rfind("·"));    // in the last column
 }
 
+TEST(TextReport, ACellThatWasHardlySeenHasOneDigit) {
+  auto analysis = test::sample_analysis();
+  const auto text = [&] { return render_text(analysis, View::matrix, nullptr, {}); };
+  EXPECT_EQ(text().find('~'), std::string::npos) << text();
+  attribution::Cell& cell = analysis.communication.cells.front();
+  cell.true_sharing.seen = 2;
+  cell.true_sharing.cost_s = 0.231;
+  cell.false_sharing = {};
+  EXPECT_NE(text().find("~200ms t"), std::string::npos) << text();
+  EXPECT_NE(text().find("~ seen fewer"), std::string::npos) << text();
+}
+
 TEST(TextReport, ManyThreadsAreFoldedIntoGroups) {
   const std::string text = render_text(test::crowded_analysis(500), View::matrix, nullptr, {});
   EXPECT_NE(text.find("0-12"), std::string::npos);
