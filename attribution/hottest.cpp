@@ -48,6 +48,18 @@ std::string lines_of(const LoopRow& loop) {
   return at.empty() || loop.line_end <= loop.line_begin ? at : at + "-" + std::to_string(loop.line_end);
 }
 
+bool is_in(const LoopRow& loop, const FunctionRow& function) {
+  return loop.module == function.module &&
+         (loop.compiled_into.empty() ? loop.function : loop.compiled_into) == function.function;
+}
+
+/// "", or who calls the library's function that the loop is in.
+std::string callers_of(const Analysis& analysis, const LoopRow& loop) {
+  const auto found =
+      std::ranges::find_if(analysis.functions, [&](const auto& function) { return is_in(loop, function); });
+  return found == analysis.functions.end() ? std::string() : in_words(found->callers, "called by");
+}
+
 Candidate of_loop(const Analysis& analysis, const LoopRow& loop) {
   std::string place = place_in_words(loop.function, loop.file, loop.line_begin);
   const bool with_lines = !source_name(loop.file, loop.line_begin).empty();
@@ -55,7 +67,7 @@ Candidate of_loop(const Analysis& analysis, const LoopRow& loop) {
   const std::string into = loop.compiled_into.empty() ? "" : " (inlined into " + in_short(loop.compiled_into) + ")";
   return {loop.share, "loop",
           "The hottest loop, in " + (place.empty() ? module_name(analysis.processes, loop.module) : place) + into +
-              ", takes " + part_of_all(analysis, loop.share) + ".",
+              ", takes " + part_of_all(analysis, loop.share) + callers_of(analysis, loop) + ".",
           loop.samples};
 }
 
@@ -67,14 +79,11 @@ std::string function_in_words(const Analysis& analysis, const FunctionRow& funct
 }
 
 const LoopRow* hottest_loop_of(const Analysis& analysis, const FunctionRow& function) {
-  const auto found = std::find_if(analysis.loops.begin(), analysis.loops.end(), [&](const LoopRow& loop) {
-    return loop.module == function.module &&
-           (loop.compiled_into.empty() ? loop.function : loop.compiled_into) == function.function;
-  });
+  const auto found = std::ranges::find_if(analysis.loops, [&](const auto& loop) { return is_in(loop, function); });
   return found == analysis.loops.end() ? nullptr : &*found;
 }
 
-/// The program's own function, with the share of its loop.
+/// The program's own function, with the share of its loop. A library's template in it has callers, as the library has.
 Candidate of_function(const Analysis& analysis, const FunctionRow& function) {
   std::string text = "The hottest function, " + function_in_words(analysis, function) + ", takes " +
                      part_of_all(analysis, function.share);
@@ -83,6 +92,7 @@ Candidate of_function(const Analysis& analysis, const FunctionRow& function) {
   if (loop != nullptr && loop->share >= much_of_it * function.share && !lines_of(*loop).empty()) {
     text += ", " + percent(loop->share) + " in its loop at " + lines_of(*loop);
   }
+  text += in_words(function.callers, "called by");
   return {function.share, "function", text + ".", function.samples};
 }
 

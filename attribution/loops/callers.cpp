@@ -36,19 +36,16 @@ std::vector<CallerRow> caller_rows(const SumsByPlace& sums) {
 
 }  // namespace
 
-bool Callers::concerns(const Sample& sample, Moment moment) {
-  if (sample.in_kernel) {
-    return true;
-  }
+bool Callers::is_in_library(const Sample& sample, Moment moment) {
   const auto place = view_.spaces().find(moment, sample.ip);
   if (!place) {
     return false;
   }
-  const auto [file, fresh] = library_files_.try_emplace(place->file);
+  const auto [known, fresh] = library_code_.try_emplace(*place);
   if (fresh) {
-    file->second = is_runtime_library(view_.spaces().files()[place->file].path);
+    known->second = is_all_library(view_, moment, sample.ip);
   }
-  return file->second;
+  return known->second;
 }
 
 void Callers::add(const profile::SampleRow& row) {
@@ -59,7 +56,8 @@ void Callers::add(const profile::SampleRow& row) {
   const std::uint64_t ip = in_kernel && row.ip != 0 ? row.ip - 1 : row.ip;
   Sample sample{row.thread, row.time_ns, ip, row.stack, row.call_chain, static_cast<double>(row.time_weight_ns()),
                 in_kernel};
-  if (!concerns(sample, view_.moment(row.thread, row.time_ns)) || seen_++ % one_in_ != 0) {
+  sample.in_library = is_in_library(sample, view_.moment(row.thread, row.time_ns));
+  if ((!in_kernel && !sample.in_library) || seen_++ % one_in_ != 0) {
     return;
   }
   kept_.push_back(sample);
@@ -113,7 +111,7 @@ void Callers::fill(const StackTable& stacks, CodeTime& time) const {
     if (sample.in_kernel) {
       of_kernel[kernel_entry(view_, total).name][place] += sample.ns;
     }
-    if (total.place) {
+    if (total.place && sample.in_library) {
       const symbolizer::CodeLocation& code = view_.code().locate(*total.place);
       if (!code.frames.empty()) {
         of_functions[{code.frames.back().function, view_.spaces().files()[total.place->file].path}][place] += sample.ns;
@@ -124,8 +122,8 @@ void Callers::fill(const StackTable& stacks, CodeTime& time) const {
     row.callers = caller_rows(of_kernel[row.name]);
   }
   for (FunctionRow& row : time.functions) {
-    if (is_runtime_library(row.module)) {
-      row.callers = caller_rows(of_functions[{row.function, row.module}]);
+    if (const auto found = of_functions.find({row.function, row.module}); found != of_functions.end()) {
+      row.callers = caller_rows(found->second);
     }
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program's own functions for which time in the kernel and in libraries is spent: a user can change the calls, not
-// the called code.
+// The program's own functions for which time in the kernel, in libraries and in a library's templates is spent: a user
+// can change the calls, not the called code.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace crosstalk::attribution {
 
-/// Takes all samples and keeps some of those in the kernel or in a library with recorded calls, so that a long
+/// Takes all samples and keeps some of those in the kernel or in a library's code with recorded calls, so that a long
 /// recording takes no more memory and time than a short one.
 class Callers {
  public:
@@ -33,14 +33,14 @@ class Callers {
     StackId stack;
     profile::CallChainId chain;
     double ns = 0;
-    bool in_kernel = false;
+    bool in_kernel = false, in_library = false;
   };
-  [[nodiscard]] bool concerns(const Sample& sample, Moment moment);
+  [[nodiscard]] bool is_in_library(const Sample& sample, Moment moment);
 
   const ProgramView& view_;
   std::vector<Sample> kept_;
   std::uint64_t one_in_ = 1, seen_ = 0;
-  std::unordered_map<std::uint32_t, bool> library_files_;  // by file
+  std::unordered_map<ModulePlace, bool, ModulePlaceHash> library_code_;
   std::unordered_map<std::uint32_t, std::vector<std::uint64_t>> chains_;
 };
 

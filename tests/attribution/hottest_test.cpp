@@ -69,6 +69,18 @@ TEST(Hottest, OfALibraryWithWhoCallsIt) {
             "a.c:7 and send() at b.c:8.");
 }
 
+TEST(Hottest, OfALibrarysTemplateWithWhoCallsIt) {
+  Analysis a;
+  a.functions = {function("std::__find_if", "/bin/app", 0.6)};
+  a.functions[0].callers = {{"look_up", "/src/a.c", 7, 1}};
+  EXPECT_EQ(sentence(a),
+            "The hottest function, std::__find_if() of app, takes 60 % of the CPU time, called by look_up() at a.c:7.");
+  a.loops = {loop("std::__find_if", 0.6)};
+  EXPECT_EQ(
+      sentence(a),
+      "The hottest loop, in std::__find_if() at a.c:5-9, takes 60 % of the CPU time, called by look_up() at a.c:7.");
+}
+
 TEST(Hottest, ASystemCallByItsName) {
   Analysis a;
   a.functions = {function("__libc_read", "/lib/libc.so.6", 0.9), function("pump", "/bin/app", 0.1)};
