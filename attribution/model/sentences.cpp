@@ -179,9 +179,38 @@ std::string threads_in_words(const Analysis& analysis, const std::set<std::uint3
          (name.empty() ? "" : "; " + name) + ")";
 }
 
+namespace {
+
+/// The number of processes that are watched from outside, if that takes most of the budget by itself and hardly any
+/// line was looked at; else 0.
+std::size_t processes_that_take_the_budget(const Analysis& analysis) {
+  constexpr double most = 0.7;
+  constexpr std::uint64_t hardly_any = 50;  // one line in so many samples
+  const auto outside = static_cast<std::size_t>(std::ranges::count_if(
+      analysis.processes, [](const auto& process) { return process.observation == profile::Observation::outside; }));
+  const double took_s = static_cast<double>(analysis.session.recorder_cpu_ns) * 1e-9 +
+                        analysis.sampling.overhead_fraction.value_or(0) * analysis.cpu_s;
+  const double budget_s = analysis.session.config.budget * analysis.cpu_s;
+  return analysis.sampling.armed * hardly_any < analysis.sampling.samples && took_s > most * budget_s ? outside : 0;
+}
+
+/// True if most probes from outside were given up because the thread ran on.
+bool are_probes_given_up(const Analysis& analysis) {
+  return analysis.session.skipped_probes.went_on > 4 * analysis.sampling.armed;
+}
+
+}  // namespace
+
 std::string to_see_more(const Analysis& analysis) {
   if (!analysis.left_alone.empty()) {
     return "record it from outside (--observer, or -p without --inject)";
+  }
+  if (are_probes_given_up(analysis)) {
+    return "let the recorder use the program's processors with a priority like the program's (taskset, chrt, nice)";
+  }
+  if (const std::size_t processes = processes_that_take_the_budget(analysis); processes != 0) {
+    return "record with a higher --budget, which watching " + count_of(processes, "process", "processes") +
+           " from outside takes by itself";
   }
   constexpr double usual_budget = 0.03;
   if (analysis.session.config.budget > 0 && analysis.session.config.budget < usual_budget) {

@@ -928,6 +928,28 @@ TEST(Findings, NothingSeen) {
       << "it has ended: " << findings_of(a)[0].sentence;
   a.sampling.armed = 0;
   EXPECT_NE(findings_of(a)[0].sentence.find("nothing can be said"), std::string::npos);
+}
+
+TEST(Findings, NothingSeenForAReasonThatTimeDoesNotMend) {
+  Analysis a = analysis_of_two_threads();
+  a.loops.clear();
+  a.sampling.armed = 0;
+  a.processes.assign(10, {});
+  for (profile::ProcessRow& process : a.processes) {
+    process.observation = profile::Observation::outside;
+  }
+  a.cpu_s = 2;
+  EXPECT_EQ(findings_of(a)[0].sentence.find("budget"), std::string::npos);
+  a.session.recorder_cpu_ns = 55'000'000;
+  EXPECT_NE(
+      findings_of(a)[0].sentence.find("To see some, record with a higher --budget, which watching 10 processes from "
+                                      "outside takes by itself."),
+      std::string::npos)
+      << findings_of(a)[0].sentence;
+  a.sampling.armed = 3;
+  a.session.skipped_probes.went_on = 100;
+  EXPECT_NE(findings_of(a)[0].sentence.find("let the recorder use the program's processors"), std::string::npos)
+      << findings_of(a)[0].sentence;
   a.communication.undetected.at_most_s = 0.004;
   a.communication.undetected.met = false;
   EXPECT_EQ(findings_of(a)[0].sentence,
