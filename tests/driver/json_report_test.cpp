@@ -57,7 +57,8 @@ TEST(JsonReport, HasTheSamplingOfTheContract) {
   EXPECT_DOUBLE_EQ(settings["budget"].get<double>(), 0.03);
   EXPECT_EQ(settings["watchpoints"], 4);
   EXPECT_EQ(settings["board_slots"], 4096);
-  expect_keys(sampling["overhead"], {"fraction", "handlers_s", "switches_s", "stand_ins_s", "recorder_s", "memory_bytes"});
+  expect_keys(sampling["overhead"],
+              {"fraction", "handlers_s", "switches_s", "stand_ins_s", "recorder_s", "memory_bytes"});
 }
 
 TEST(JsonReport, SaysWhatTheSelfTestOfWatchpointsFound) {
