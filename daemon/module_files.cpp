@@ -16,6 +16,7 @@
 #include <optional>
 #include <string_view>
 
+#include "base/clock.h"
 #include "base/file_content.h"
 #include "base/proc_fields.h"
 
@@ -42,13 +43,6 @@ bool same_file(const struct stat& a, const struct stat& b) { return a.st_dev == 
 std::string proc_of(pid_t pid, std::string_view name) {
   return "/proc/" + std::to_string(pid) + "/" + std::string(name);
 }
-
-/// A process's mapping at one address.
-struct MappedAt {
-  std::string range;  // its name in map_files
-  std::uint64_t inode = 0;
-  bool gone = false;  // the path no longer leads to the file
-};
 
 /// /tmp and others are writable by everyone: a name there may be a link or a pipe.
 constexpr int careful = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
@@ -83,10 +77,11 @@ std::string own_pid(pid_t pid) {
   return std::string(ids.substr(ids.find_last_of(" \t") + 1));
 }
 
+using MappedAt = ModuleFiles::MappedAt;
+
 // begin-end perms offset major:minor inode   path
-std::optional<MappedAt> mapped_at(pid_t pid, std::uint64_t address) {
-  const std::string text = file_text(proc_of(pid, "maps"));
-  std::string_view rest = text;
+std::optional<MappedAt> mapped_at(std::string_view maps, std::uint64_t address) {
+  std::string_view rest = maps;
   while (!rest.empty()) {
     const std::string_view line = rest.substr(0, rest.find('\n'));
     rest.remove_prefix(std::min(line.size() + 1, rest.size()));
@@ -156,6 +151,19 @@ std::uint64_t ModuleFiles::hash_of(const UniqueFd& file) {
   return known->second;
 }
 
+/// A process maps its modules in one go, and all of them come here at once: the text is read once for them.
+std::optional<MappedAt> ModuleFiles::find_mapped(pid_t pid, std::uint64_t address) {
+  constexpr std::uint64_t lasting_ns = 50'000'000;
+  const std::uint64_t now_ns = monotonic_ns();
+  if (maps_.pid == pid && now_ns - maps_.read_ns < lasting_ns) {
+    if (auto mapped = mapped_at(maps_.text, address)) {
+      return mapped;
+    }
+  }
+  maps_ = {pid, now_ns, file_text(proc_of(pid, "maps"))};
+  return mapped_at(maps_.text, address);
+}
+
 /// Reading a process's mappings is the slowest step, so it is skipped without a sign of a replacement.
 bool ModuleFiles::may_be_replaced(const profile::ModuleRow& row, const UniqueFd& at_path) const {
   const auto status = status_of(at_path);
@@ -188,7 +196,7 @@ void ModuleFiles::identify(pid_t pid, profile::ModuleRow& row) {
   // Later files would need a copy each of everything that a container runs.
   const bool for_us = keeps_open_ || leads_to(row.path, file);
   bool in_place = !said_gone && status_of(file).has_value();
-  const auto mapped = said_gone || may_be_replaced(row, file) ? mapped_at(pid, row.begin) : std::optional<MappedAt>();
+  const auto mapped = said_gone || may_be_replaced(row, file) ? find_mapped(pid, row.begin) : std::optional<MappedAt>();
   if (mapped && (said_gone || mapped->gone || !in_place || status_of(file)->st_ino != mapped->inode)) {
     in_place = false;
     if (UniqueFd running = open_mapped(pid, *mapped); running.valid()) {

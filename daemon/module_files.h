@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
@@ -25,6 +26,13 @@ class ModuleFiles {
   /// `since_s`: CLOCK_REALTIME seconds. Files that changed since then may have been replaced under the processes that
   /// run them.
   explicit ModuleFiles(std::int64_t since_s) : since_s_(since_s) {}
+
+  /// A process's mapping at one address.
+  struct MappedAt {
+    std::string range;  // its name in map_files
+    std::uint64_t inode = 0;
+    bool gone = false;  // the path no longer leads to the file
+  };
 
   /// Completes a module that process `pid` has just mapped: adds the hash of a file without a build id
   /// (base/file_content.h; hashed once until it changes). Uses the mapped file, whatever its path leads to now. If only
@@ -57,6 +65,7 @@ class ModuleFiles {
   using Name = std::tuple<std::string, std::string, std::uint64_t>;  // path, build id, hash of the content
 
   [[nodiscard]] std::uint64_t hash_of(const UniqueFd& file);
+  [[nodiscard]] std::optional<MappedAt> find_mapped(pid_t pid, std::uint64_t address);
   [[nodiscard]] bool may_be_replaced(const profile::ModuleRow& row, const UniqueFd& at_path) const;
   void hold(const profile::ModuleRow& row, UniqueFd file);
   void keep(const std::string& path, const std::string& build_id, std::uint64_t content_hash, const UniqueFd& file);
@@ -72,7 +81,15 @@ class ModuleFiles {
     std::string jit_dump;  // that it has mapped
   };
 
+  /// The last process's mappings.
+  struct Maps {
+    pid_t pid = 0;
+    std::uint64_t read_ns = 0;
+    std::string text;
+  };
+
   std::int64_t since_s_;
+  Maps maps_;
   std::map<pid_t, Process> processes_;
   std::map<File, std::uint64_t> hashes_;
   std::vector<Held> held_;
