@@ -58,7 +58,7 @@ class Turns {
   explicit Turns(double budget);
   /// One begins.
   void begin() { ++count_; }
-  /// The observer's CPU time for turns and what comes with them.
+  /// The observer's CPU time for turns.
   void charge(std::uint64_t ns) { spent_ns_ += static_cast<double>(ns); }
   /// Sets the cycle from now on. `resting`: threads that take turns.
   void review(std::size_t resting);

@@ -290,13 +290,11 @@ std::uint64_t Session::pass() {
   if (spell_.ticks != ticks) {
     spell_.cost_ns += static_cast<double>(own_ns - std::min(own_ns, looking_ns() - looking_before_ns));
   }
-  const std::uint64_t turns = turns_.count();
   take_turns(monotonic_ns());
   look_at_brief(monotonic_ns());
   targets_.retire();
   tend(monotonic_ns());
-  const std::uint64_t tending_ns = spend_own();
-  turns_.charge(turns_.count() != turns ? tending_ns : 0);
+  (void)spend_own();
   return before_ns;
 }
 

@@ -21,22 +21,26 @@ constexpr double look_share = 0.1;     // for looks at brief and resting threads
 constexpr double least_budget = 1e-3;
 constexpr std::uint64_t next_review_ns = 200'000'000;
 constexpr std::uint64_t least_telling_ns = 1'000'000;  // of a thread's CPU time
+constexpr std::uint64_t least_past_ns = 5'000'000;     // of its past, in which it began
 
 /// A random number in [0, 1).
 double uniform(std::uint64_t& random) { return static_cast<double>(next_random(random) >> 11U) * 0x1p-53; }
 
 }  // namespace
 
-/// The past of a thread tells how often it switches.
+/// The past of a thread tells how often it switches. On a busy machine any thread does, and sampling costs less than
+/// the first guess, so only what says it clearly counts.
 ClockWindows Session::windows_by_past(const WatchedThread& thread) const {
   const auto facts = thread_facts(thread.process->pid(), thread.tid);
-  if (!facts || facts->cpu_ns < least_telling_ns) {
+  if (!facts || facts->cpu_ns < least_past_ns) {
     return {1, thread.period_ns};
   }
   const profile::SessionConfig& config = targets_.arena().config;
   const double rate = static_cast<double>(facts->switches) / static_cast<double>(facts->cpu_ns);
-  return clock_windows({pace_.sample_cost_ns(), static_cast<double>(config.switch_cost_ns), rate}, targets_.period_ns(),
-                       windows_share * config.budget);
+  constexpr double clearly = 0.5;
+  const ClockWindows windows = clock_windows({pace_.sample_cost_ns(), static_cast<double>(config.switch_cost_ns), rate},
+                                             targets_.period_ns(), windows_share * config.budget);
+  return windows.part < clearly ? windows : ClockWindows{1, thread.period_ns};
 }
 
 /// Threads that switch very often begin with a rest: until the first review, clocks would take most of their time.
@@ -193,11 +197,14 @@ void Session::take_turn(WatchedThread& thread, std::uint64_t now_ns) {
 }
 
 void Session::take_turns(std::uint64_t now_ns) {
+  const std::uint64_t turns = turns_.count();
+  const std::uint64_t before_ns = cpu_ns();
   for (const auto& process : targets_.processes()) {
     for (const auto& thread : process->threads()) {
       take_turn(*thread, now_ns);
     }
   }
+  turns_.charge(turns_.count() != turns ? cpu_ns() - before_ns : 0);
 }
 
 /// The profile says what CPU time lies between two samples, rests included.
