@@ -18,7 +18,7 @@ namespace crosstalk::profile {
 inline constexpr std::uint32_t most_memory_events = 4;  // loads and stores of two kinds of cores
 
 struct MemoryEvent {
-  perf_event_attr attr;          // complete; its period is that to begin with
+  perf_event_attr attr;          // complete, and only a period for ibs_kmod; its period is that to begin with
   perf_event_attr leader;        // the leader of its group; only with `has_leader`
   std::uint32_t has_leader = 0;  // 1: there is one, which switches both
   SourceKind source = SourceKind::pebs;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -33,6 +34,7 @@ class MappedMemory {
   ~MappedMemory();
 
   [[nodiscard]] std::byte* begin() const { return begin_; }
+  [[nodiscard]] std::span<std::byte> bytes() const { return {begin_, bytes_}; }
 
  private:
   MappedMemory(std::byte* begin, std::size_t bytes) : begin_(begin), bytes_(bytes) {}

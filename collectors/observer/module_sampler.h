@@ -14,21 +14,13 @@
 
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "collectors/memory_samples/module_records.h"
 #include "collectors/observer/arena_ring.h"
 #include "collectors/observer/perf_types.h"
 #include "collectors/pmu/memory_events.h"
-
-struct crosstalk_ibs_sample;
+#include "kmod/crosstalk_ibs.h"
 
 namespace crosstalk::observer {
-
-/// The bytes of a sample's IBS registers as perf lays them out (PERF_SAMPLE_RAW): capabilities, control, RIP, data 1 to
-/// 3, address.
-inline constexpr std::size_t ibs_raw_bytes = sizeof(std::uint32_t) + 6 * sizeof(std::uint64_t);
-
-/// Converts a record of the module to the sample that perf would have given. `raw` receives its registers; the result
-/// refers to it. Pure.
-[[nodiscard]] PerfSample perf_sample_of(const crosstalk_ibs_sample& record, std::span<std::byte, ibs_raw_bytes> raw);
 
 /// Movable. Not thread-safe.
 class ModuleSampler {
@@ -58,16 +50,13 @@ class ModuleSampler {
   [[nodiscard]] int fd() const { return fd_.get(); }
 
  private:
-  struct Bounds {
-    std::uint64_t least = 0, most = 0;
-  };
-  ModuleSampler(UniqueFd fd, MappedMemory ring, Bounds bounds, const collectors::MemoryEvent& event,
+  ModuleSampler(UniqueFd fd, MappedMemory ring, const crosstalk_ibs_info& info, const collectors::MemoryEvent& event,
                 std::uint64_t period)
-      : fd_(std::move(fd)), ring_(std::move(ring)), bounds_(bounds), event_(&event), pace_(event, period) {}
+      : fd_(std::move(fd)), ring_(std::move(ring)), info_(info), event_(&event), pace_(event, period) {}
 
   UniqueFd fd_;
   MappedMemory ring_;
-  Bounds bounds_;
+  crosstalk_ibs_info info_;
   const collectors::MemoryEvent* event_;
   EventPace pace_;
   std::uint64_t lost_ = 0;  // as the ring said last

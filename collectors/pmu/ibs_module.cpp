@@ -6,7 +6,6 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -139,13 +138,7 @@ Result<void> try_ibs_module() {
   if (!device) {
     return tl::unexpected<Error>(device.error());
   }
-  crosstalk_ibs_setup setup{};
-  setup.size = sizeof setup;
-  setup.flavour = CROSSTALK_IBS_OP;
-  setup.flags = (device->info.features & CROSSTALK_IBS_HAS_COUNT_OPS) != 0 ? CROSSTALK_IBS_COUNT_OPS : 0;
-  setup.period =
-      std::clamp<std::uint64_t>(longest_tested_period, device->info.op_period_min, device->info.op_period_max);
-  setup.records = device->info.records_min;
+  const crosstalk_ibs_setup setup = module_setup(device->info, longest_tested_period, device->info.records_min);
   if (::ioctl(device->fd.get(), CROSSTALK_IBS_IOC_SETUP, &setup) != 0) {
     return refusal_of(errno);
   }

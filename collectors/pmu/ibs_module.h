@@ -5,10 +5,9 @@
 #include <cstdint>
 
 #include "base/result.h"
+#include "collectors/memory_samples/module_records.h"
 
 namespace crosstalk::collectors {
-
-inline constexpr const char* ibs_module_device = "/dev/crosstalk_ibs";
 
 struct IbsModule {
   bool emulated = false;    ///< a timer takes the place of the hardware: for tests

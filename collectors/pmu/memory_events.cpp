@@ -9,7 +9,7 @@ namespace {
 constexpr KernelVersion weights_in_parts{5, 12};  // PERF_SAMPLE_WEIGHT_STRUCT
 constexpr KernelVersion ibs_of_threads{6, 2};     // before, IBS events are a processor's only
 
-std::uint64_t sample_fields(const MachineDescription& machine) {
+std::uint64_t fields_of(const MachineDescription& machine) {
   const bool parts = machine.kernel && *machine.kernel >= weights_in_parts;
   return PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD |
          PERF_SAMPLE_DATA_SRC | static_cast<std::uint64_t>(parts ? PERF_SAMPLE_WEIGHT_STRUCT : PERF_SAMPLE_WEIGHT);
@@ -50,7 +50,7 @@ Result<MemoryEvent> precise_event(const MachineDescription& machine, const PmuUn
   event.attr = *attr;
   event.least_latency = by_latency && wanted.least_latency > every_load ? wanted.least_latency : 0;
   event.attr.sample_period = accesses == Accesses::loads ? wanted.load_period : wanted.store_period;
-  event.attr.sample_type = sample_fields(machine);
+  event.attr.sample_type = fields_of(machine);
   event.attr.precise_ip = static_cast<unsigned>(unit.max_precise()) & 3U;
   if (accesses == Accesses::loads) {
     const auto leader = leader_of_loads(unit);
@@ -97,7 +97,7 @@ void complete(const MachineDescription& machine, perf_event_attr& attr) {
   attr.disabled = 1;
   attr.exclude_kernel = 1;
   attr.exclude_hv = 1;
-  attr.sample_type = sample_fields(machine);
+  attr.sample_type = fields_of(machine);
   if (attr.type == PERF_TYPE_SOFTWARE || attr.type == PERF_TYPE_TRACEPOINT) {
     // If their samples contain the period, the kernel takes one at each occurrence (perf_swevent_event()).
     attr.sample_type &= ~std::uint64_t{PERF_SAMPLE_PERIOD};
@@ -162,7 +162,7 @@ Result<std::vector<MemoryEvent>> ibs_events(const MachineDescription& machine, c
   constexpr std::uint64_t step = 16;     // the counter's lowest four bits are not set
   constexpr std::uint64_t least = 0x90;  // the kernel's
   event.attr.sample_period = std::max(wanted.op_period / step * step, least);
-  event.attr.sample_type = sample_fields(machine) | PERF_SAMPLE_RAW;
+  event.attr.sample_type = fields_of(machine) | PERF_SAMPLE_RAW;
   event.period_random = true;  // the hardware varies the lowest bits of the count
   return std::vector<MemoryEvent>{event};
 }

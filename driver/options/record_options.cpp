@@ -298,11 +298,9 @@ Result<void> judge_times(const RecordTexts& texts, RecordRequest& request) {
 
 Result<void> judge_injection(const RecordTexts& texts, RecordRequest& request) {
   request.inject = texts.inject;
-  if (texts.inject && (request.source == SourceChoice::ibs_kmod || !request.memory_events.empty())) {
-    return fail(
-        ErrorCode::invalid_argument,
-        "--inject: the source ibs-kmod and events by name are for what is watched from outside; leave them out, "
-        "or --inject");
+  if (texts.inject && !request.memory_events.empty()) {
+    return fail(ErrorCode::invalid_argument,
+                "--inject: events by name are for what is watched from outside; leave them out, or --inject");
   }
   if (texts.inject && request.counters == CounterChoice::on) {
     return fail(ErrorCode::invalid_argument,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver/recording/memory_sampling.h"
 
+#include <cerrno>
 #include <cstring>
 
 #include "collectors/observer/measured_samples.h"
@@ -50,7 +51,8 @@ std::string words_of(profile::MemoryRefusal refusal, int error) {
     case profile::MemoryRefusal::switches:
       return "they switched so often that the events would have cost more than the budget; a higher --budget helps";
     case profile::MemoryRefusal::kernel:
-      return std::string("the kernel refused the events: ") + std::strerror(error);
+      return error == EDQUOT ? "rings of this user would take more memory than user_memory_kb of the IBS module"
+                             : std::string("the kernel refused the events: ") + std::strerror(error);
     case profile::MemoryRefusal::none:
       break;
   }
@@ -64,9 +66,6 @@ std::string obstacle_inside(const std::vector<MemoryEvent>& events) {
     return std::to_string(events.size()) + " events are too many for what samples itself";
   }
   for (const MemoryEvent& event : events) {
-    if (event.source == profile::SourceKind::ibs_kmod) {
-      return "the kernel module is for what is watched from outside";
-    }
     if (event.each_cpu) {
       return "the kernel takes " + full_name(event) +
              " for processors only, which is for what is watched from outside (Linux 6.2 takes it for threads)";

@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
+
+#include "driver/recording/memory_sampling.h"
+
 namespace crosstalk::driver::source_selection_test {
 namespace {
 
@@ -146,6 +150,8 @@ TEST(SourceSelection, OurModuleWherePerfHasNoIbs) {
   EXPECT_EQ(selected->chosen.source, SourceKind::ibs_kmod);
   EXPECT_EQ(collectors::in_words(selected->chosen.verdicts),
             "ibs: no ibs_op in /sys/bus/event_source/devices; ibs-kmod: chosen");
+  EXPECT_EQ(obstacle_inside(*selected), "");
+  EXPECT_EQ(inside(*selected).chosen.source, SourceKind::ibs_kmod) << "threads sample themselves";
   amd.ibs_module->emulated = true;
   EXPECT_EQ(select_source({}, amd, no_library(), takes_all)->chosen.source, SourceKind::clock);
   RecordRequest request;
@@ -156,6 +162,20 @@ TEST(SourceSelection, OurModuleWherePerfHasNoIbs) {
   EXPECT_EQ(named->asked_by, "--source ibs-kmod");
   EXPECT_EQ(refusal(request, amd, takes_none),
             "--source ibs-kmod: not available on this machine: forbidden; use --source clock");
+}
+
+TEST(SourceSelection, WhyThreadsWereSampledByTheirClocksAlone) {
+  const auto said = [](profile::MemoryRefusal refusal, int error) {
+    profile::MemoryCounts counts{};
+    counts.clock_alone = 2;
+    counts.refusal = static_cast<std::uint32_t>(refusal);
+    counts.refusal_error = error;
+    const auto remarks = remarks_on_memory(counts, false);
+    return remarks.size() == 1 ? remarks.front().text : "";
+  };
+  EXPECT_EQ(said(profile::MemoryRefusal::kernel, EACCES),
+            "2 threads were sampled by the clock alone: the kernel refused the events: Permission denied");
+  EXPECT_NE(said(profile::MemoryRefusal::kernel, EDQUOT).find("user_memory_kb of the IBS module"), std::string::npos);
 }
 
 TEST(SourceSelection, EventsThatAreNamed) {

@@ -9,6 +9,9 @@ from kernel_case import harness
 
 MODULE = os.path.join(kernel_case.HERE, "modules", "emulated_pmu")
 IBS_MODULE = os.path.join(os.path.dirname(os.path.dirname(kernel_case.HERE)), "kmod")
+LOAD_UNIT = "insmod /modules/emulated_pmu.ko"
+LOAD_IBS_MODULE = "insmod /modules/crosstalk_ibs.ko emulate=1"
+BY_IBS_MODULE = ["crosstalk_ibs/ibs_op/"]  # its event
 
 
 class Discovery(kernel_case.GuestCase):
@@ -71,7 +74,9 @@ class Refusals(kernel_case.GuestCase, harness.Case):
         guest.add_module(MODULE)
         for program in (harness.CROSSTALK, harness.COLLECTOR, harness.workload("ping_pong"), "/usr/bin/dash"):
             guest.add_program(program)
-        guest.add_program(kernel_case.program("perf_samples"), "/usr/bin/perf_samples")
+        guest.add_module(IBS_MODULE)
+        for name in ("perf_samples", "without_perf"):
+            guest.add_program(kernel_case.program(name), f"/usr/bin/{name}")
         guest.add("/etc/passwd", b"root:x:0:0::/root:/bin/sh\nother:x:1001:1001::/tmp:/bin/sh\n")
         return self.run_well(guest, f"chmod 1777 /tmp; insmod /modules/emulated_pmu.ko {unit} || exit 1\n{script}")
 
@@ -173,6 +178,24 @@ class Refusals(kernel_case.GuestCase, harness.Case):
         self.check_silent("ibs", "IBS", "ibs_op//")
 
     @kernel_case.guest_kind(kernel_case.AMD_1)
+    def test_our_module_samples_where_events_of_perf_are_forbidden(self):
+        """As in a container that has the module's device."""
+        result = self.run_in_guest(f"""
+            {LOAD_IBS_MODULE} || exit 1
+            record="/usr/bin/without_perf {harness.CROSSTALK} record --budget 100"
+            $record --source ibs-kmod -o $RESULTS/run.db -- {harness.workload('ping_pong')} --seconds 5 >/dev/null || exit 1
+            $record --source ibs-kmod --observer -o /tmp/x.db -- /usr/bin/sleep 0.1 >$RESULTS/outside 2>&1 && exit 1
+            rmmod crosstalk_ibs""")
+        profile = self.path("run.db")
+        with open(profile, "wb") as file:
+            file.write(result.files["run.db"])
+        report = self.report(profile)
+        self.assertEqual({process["observation"] for process in report["processes"]}, {"preloaded"})
+        counts = {event["name"]: event["samples"] for event in report["sampling"]["events"]}
+        self.assertGreater(counts[BY_IBS_MODULE[0]], 10, counts)
+        self.assertIn("cannot be watched from outside: perf events are forbidden", result.files["outside"].decode())
+
+    @kernel_case.guest_kind(kernel_case.AMD_1)
     def test_where_ibs_is_for_processors_only(self):
         record = f"{harness.CROSSTALK} record -v"
         player = f"{harness.workload('ping_pong')} --seconds 0.1"
@@ -197,14 +220,15 @@ class Matrices(kernel_case.GuestCase, harness.Case):
     MAX_DISTANCE = 0.10
     SEEN_BY_PAIR = 60  # chance alone gives a distance of 0.05
 
-    def play(self, name, seconds, source, unit):
+    def play(self, name, seconds, source, load):
         guest = self.guest()
         guest.add_module(MODULE)
+        guest.add_module(IBS_MODULE)
         player = harness.workload(name)
         for program in (harness.CROSSTALK, harness.COLLECTOR, player):
             guest.add_program(program)
         result = self.run_well(guest, f"""
-            insmod /modules/emulated_pmu.ko {unit} || exit 1
+            {load} || exit 1
             {harness.CROSSTALK} record -o $RESULTS/run.db --source {source} --budget 100 -- \
               {player} --seconds {seconds} {' '.join(self.FORCED[name])} >$RESULTS/truth || exit 1""", 60 + 4 * seconds)
         profile = self.path("run.db")
@@ -212,9 +236,9 @@ class Matrices(kernel_case.GuestCase, harness.Case):
             file.write(result.files["run.db"])
         return self.report(profile), json.loads(result.files["truth"])
 
-    def check(self, name, source, events, unit=""):
+    def check(self, name, source, events, load=LOAD_UNIT):
         for seconds in (20, 60):
-            report, truth = self.play(name, seconds, source, unit)
+            report, truth = self.play(name, seconds, source, load)
             seen = sum(harness.cells_by_truth(report, truth, "seen").values())
             if seen >= self.SEEN_BY_PAIR * sum(cell > 0 for row in truth["matrix"] for cell in row):
                 break
@@ -239,7 +263,13 @@ class Matrices(kernel_case.GuestCase, harness.Case):
     def test_forced_communication_by_ibs(self):
         for name in self.FORCED:
             with self.subTest(name):
-                self.check(name, "ibs", ["ibs_op//"], "per_thread=1")
+                self.check(name, "ibs", ["ibs_op//"], f"{LOAD_UNIT} per_thread=1")
+
+    @kernel_case.guest_kind(kernel_case.AMD_1)
+    def test_forced_communication_by_our_module(self):
+        for name in self.FORCED:
+            with self.subTest(name):
+                self.check(name, "ibs-kmod", BY_IBS_MODULE, LOAD_IBS_MODULE)
 
 
 class Recording(kernel_case.GuestCase, harness.Case):
@@ -303,7 +333,8 @@ class Recording(kernel_case.GuestCase, harness.Case):
             if source != "clock":
                 self.check_where_they_play(report, truth)
                 self.check_measured(report, ["micro_ops", "cycles"])
-        self.record(["clock", "ibs", "ibs-kmod"], check)
+        self.record(["clock", "ibs"], check)
+        self.record(["ibs-kmod"], check, options="--observer")
 
     @kernel_case.guest_kind(kernel_case.INTEL)
     def test_who_plays_is_found_on_intel(self):
@@ -342,6 +373,12 @@ class Recording(kernel_case.GuestCase, harness.Case):
         def check(_, report, truth):
             self.check_inside(report, truth, ["ibs_op//"])
         self.record(["ibs"], check, unit="per_thread=1")
+
+    @kernel_case.guest_kind(kernel_case.AMD_1)
+    def test_who_plays_is_found_from_inside_by_our_module(self):
+        def check(_, report, truth):
+            self.check_inside(report, truth, BY_IBS_MODULE)
+        self.record(["ibs-kmod"], check)
 
 
 if __name__ == "__main__":

@@ -33,6 +33,7 @@ struct ThreadMemoryEvents {
   Event event[profile::most_memory_events];
   EventRing ring;                // of all of them
   std::uint32_t count = 0;       // that are open; 0: the thread is sampled by its clock alone
+  std::uint64_t lost = 0;        // records that our module's ring had no room for, as it said last
   bool refused = false;          // the refusal was reported
   bool without_counter = false;  // one of them never had one, which is entered in the arena
   std::uint64_t samples = 0, review_samples = 0;

@@ -281,7 +281,7 @@ void review_memory_events(ThreadState& self, const Spell& spell) {
     }
   } else if (cost > allowed) {
     note_refusal(self, profile::MemoryRefusal::switches);
-  } else if (config.perf_allowed != 0 && (!self.memory.refused || cost < allowed / fewer)) {
+  } else if (MemoryEvents::allowed() && (!self.memory.refused || cost < allowed / fewer)) {
     MemoryEvents::open(self);
   }
 }

@@ -12,8 +12,11 @@
 #include "collectors/in_target/sampling/past_view.h"
 #include "collectors/in_target/sys/event_ring.h"
 #include "collectors/in_target/sys/handler_stack.h"
+#include "collectors/in_target/sys/ibs_context.h"
+#include "collectors/in_target/sys/own_memory.h"
 #include "collectors/in_target/sys/perf_events.h"
 #include "collectors/in_target/sys/system_calls.h"
+#include "collectors/memory_samples/module_records.h"
 #include "collectors/memory_samples/perf_records.h"
 #include "collectors/memory_samples/ring_cursor.h"
 
@@ -32,6 +35,9 @@ constexpr double permille = 1000;
 constinit std::atomic<std::uint64_t> learned_period[profile::most_memory_events];
 
 const profile::MemorySampling& settings() { return runtime().memory; }
+
+/// True if our kernel module samples instead of perf. Its event is alone.
+bool by_module() { return settings().event[0].source == profile::SourceKind::ibs_kmod; }
 
 profile::MemoryCounts& counts() { return runtime().arena.header->memory_counts; }
 
@@ -55,6 +61,9 @@ long open_one(ThreadState& self, std::uint32_t index) {
   const std::uint64_t learned = learned_period[index].load(std::memory_order_relaxed);
   const std::uint64_t period = learned != 0 ? learned : event.attr.sample_period;
   own.pace = collectors::EventPace(what, period, flood);
+  if (by_module()) {
+    return open_ibs_context(period, settings().ring_bytes, own.event);
+  }
   perf_event_attr attr = event.attr;  // the first sample comes at random
   attr.sample_period = collectors::allowed_period(
       what, static_cast<std::uint64_t>(static_cast<double>(period) * collectors::period_by_chance(self.random)));
@@ -68,6 +77,7 @@ long open_one(ThreadState& self, std::uint32_t index) {
 
 /// All events write into the ring of the first.
 long open_all(ThreadState& self) {
+  self.memory.lost = 0;
   for (std::uint32_t i = 0; i < settings().events; ++i) {
     long result = open_one(self, i);
     if (result >= 0) {
@@ -80,6 +90,22 @@ long open_all(ThreadState& self) {
     }
   }
   return 0;
+}
+
+void start(const ThreadMemoryEvents::Event& event, const profile::MemoryEvent& what) {
+  if (by_module()) {
+    start_ibs_context(event.event);
+  } else {
+    enable_event(what.has_leader != 0 ? event.leader : event.event);
+  }
+}
+
+long counts_of(const OwnedEvent& event, EventCounts& counted) {
+  return by_module() ? read_ibs_counts(event, counted) : read_counts(event, counted);
+}
+
+long set_period(const OwnedEvent& event, std::uint64_t period) {
+  return by_module() ? set_ibs_period(event, period) : set_clock_period(event, period);
 }
 
 void close_all(ThreadState& thread) {
@@ -102,9 +128,11 @@ profile::MemoryRefusal refusal_of(long result) {
 
 // ---- reading
 
-/// True if a handler of ours was sampled. Our handlers are not part of the program; they run on stacks of ours.
+/// True if a handler of ours was sampled. Our handlers are not part of the program; they run on stacks of ours. The
+/// module tells no registers, but the instruction.
 bool is_own(const PerfSample& sample) {
-  return sample.has_registers && handler_stacks().at(sample.registers[Register::rsp]) != nullptr;
+  return sample.has_registers ? handler_stacks().at(sample.registers[Register::rsp]) != nullptr
+                              : is_own_memory(sample.ip);
 }
 
 void note(Measured measured) {
@@ -192,9 +220,67 @@ void observe(ThreadState& self, const PerfSample& sample, const Receiver& receiv
   }
 }
 
+/// The program has written into the ring, so the kernel's use of it is unknown.
+void give_up(ThreadState& self) {
+  count(counts().lost);
+  MemoryEvents::close(self);
+}
+
+std::uint32_t take_records(ThreadState& self, EventRingReader& reader, const Receiver& receiver) {
+  alignas(std::uint64_t) std::array<std::byte, longest_record> bytes;
+  const collectors::SampleLayout layout{settings().event[0].attr.sample_type, true};
+  const std::uint64_t head = reader.head();
+  std::uint64_t tail = reader.tail();
+  if (head - tail > reader.data().size()) {
+    give_up(self);
+    return 0;
+  }
+  std::uint32_t samples = 0;
+  for (std::uint32_t records = 0; tail != head && records < most_records; ++records) {
+    const auto record = collectors::take_ring_record(reader.data(), head, tail, bytes);
+    const auto parsed = collectors::parse_perf_record(record, layout);
+    reader.give_back(tail);
+    if (!parsed) {
+      count(counts().lost);
+    } else if (const auto* sample = std::get_if<PerfSample>(&parsed->record)) {
+      ++samples;
+      observe(self, *sample, receiver);
+    } else if (const auto* lost = std::get_if<collectors::PerfLost>(&parsed->record)) {
+      count(counts().lost, lost->records);
+    } else if (const auto* throttle = std::get_if<collectors::PerfThrottle>(&parsed->record)) {
+      count(counts().throttled, throttle->begins ? 1 : 0);
+    }
+  }
+  return samples;
+}
+
+std::uint32_t take_module_records(ThreadState& self, const EventRingReader& reader, const Receiver& receiver) {
+  collectors::ModuleRing ring(reader.whole());
+  const std::uint64_t head = ring.head();
+  std::uint64_t tail = ring.tail();
+  if (head - tail > ring.capacity()) {
+    give_up(self);
+    return 0;
+  }
+  const std::uint64_t lost = ring.lost();
+  count(counts().lost, lost - std::min(self.memory.lost, lost));
+  self.memory.lost = lost;
+  std::uint32_t samples = 0;
+  for (; tail != head && samples < most_records; ++samples) {
+    std::array<std::byte, collectors::ibs_raw_bytes> raw;
+    PerfSample sample = collectors::perf_sample_of(ring.record(tail), raw);
+    ring.give_back(++tail);
+    sample.event = self.memory.event[0].event.id;
+    observe(self, sample, receiver);
+  }
+  return samples;
+}
+
 }  // namespace
 
 bool MemoryEvents::wanted() { return settings().events != 0; }
+
+bool MemoryEvents::allowed() { return runtime().config.perf_allowed != 0 || by_module(); }
 
 bool MemoryEvents::open(ThreadState& self) {
   const long result = open_all(self);
@@ -208,8 +294,7 @@ bool MemoryEvents::open(ThreadState& self) {
   }
   self.memory.count = settings().events;
   for (std::uint32_t i = 0; i < self.memory.count; ++i) {
-    const ThreadMemoryEvents::Event& each = self.memory.event[i];
-    enable_event(settings().event[i].has_leader != 0 ? each.leader : each.event);
+    start(self.memory.event[i], settings().event[i]);
   }
   return true;
 }
@@ -217,9 +302,12 @@ bool MemoryEvents::open(ThreadState& self) {
 void MemoryEvents::close(ThreadState& thread) {
   for (std::uint32_t i = 0; i < thread.memory.count; ++i) {
     ThreadMemoryEvents::Event& each = thread.memory.event[i];
-    if (EventCounts counted; read_counts(each.event, counted) >= 0) {
+    if (EventCounts counted; counts_of(each.event, counted) >= 0) {
       look_at(thread.memory, each.pace, counted);
     }
+  }
+  if (by_module()) {
+    stop_ibs_context(thread.memory.event[0].event);
   }
   close_all(thread);
   unmap_event_ring(thread.memory.ring);
@@ -238,32 +326,8 @@ std::uint32_t MemoryEvents::deliver(ThreadState& self, Take take, void* context)
   if (!reader.may()) {
     return 0;
   }
-  alignas(std::uint64_t) std::array<std::byte, longest_record> bytes;
-  const collectors::SampleLayout layout{settings().event[0].attr.sample_type, true};
-  const std::uint64_t head = reader.head();
-  std::uint64_t tail = reader.tail();
-  if (head - tail > reader.data().size()) {  // the program has written there, so the kernel's use of it is unknown
-    count(counts().lost);
-    close(self);
-    return 0;
-  }
-  std::uint32_t samples = 0;
-  for (std::uint32_t records = 0; tail != head && records < most_records; ++records) {
-    const auto record = collectors::take_ring_record(reader.data(), head, tail, bytes);
-    const auto parsed = collectors::parse_perf_record(record, layout);
-    reader.give_back(tail);
-    if (!parsed) {
-      count(counts().lost);
-    } else if (const auto* sample = std::get_if<PerfSample>(&parsed->record)) {
-      ++samples;
-      observe(self, *sample, {take, context});
-    } else if (const auto* lost = std::get_if<collectors::PerfLost>(&parsed->record)) {
-      count(counts().lost, lost->records);
-    } else if (const auto* throttle = std::get_if<collectors::PerfThrottle>(&parsed->record)) {
-      count(counts().throttled, throttle->begins ? 1 : 0);
-    }
-  }
-  return samples;
+  const Receiver receiver{take, context};
+  return by_module() ? take_module_records(self, reader, receiver) : take_records(self, reader, receiver);
 }
 
 void MemoryEvents::keep_pace(ThreadState& self, std::uint64_t wanted_ns) {
@@ -275,13 +339,13 @@ void MemoryEvents::keep_pace(ThreadState& self, std::uint64_t wanted_ns) {
       continue;
     }
     EventCounts counted{pace.counted(), 0, pace.running_ns()};
-    if (!pace.sampled()) {
-      if (read_counts(each.event, counted) < 0) {
+    if (!pace.sampled() || by_module()) {  // its samples do not tell
+      if (counts_of(each.event, counted) < 0) {
         continue;
       }
       look_at(self.memory, pace, counted);
     }
-    set_clock_period(each.event, pace.next_period(now_ns, wanted_ns, counted.count, counted.running_ns, self.random));
+    set_period(each.event, pace.next_period(now_ns, wanted_ns, counted.count, counted.running_ns, self.random));
     learned_period[i].store(pace.period(), std::memory_order_relaxed);
   }
 }

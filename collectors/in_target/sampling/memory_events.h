@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The processor's events that sample a thread's memory accesses (pebs, ibs), beside its clock. The recorder chooses the
-// events (profile/memory_sampling.h).
+// The processor's events that sample a thread's memory accesses (pebs, ibs; ibs-kmod: by our kernel module), beside its
+// clock. The recorder chooses the events (profile/memory_sampling.h).
 //
 // They raise no signal. Their samples stay in a ring of the thread's until the handler of its clock reads them.
 // docs/reasons.md says why.
@@ -29,6 +29,8 @@ struct MemoryEvents {
 
   /// True if the session has any.
   static bool wanted();
+  /// True if threads may open them: our module asks for no right to events of perf.
+  static bool allowed();
   static bool is_open(const ThreadState& thread) { return thread.memory.count != 0; }
   /// Begins to sample the calling thread. False: it cannot, which is entered in the arena.
   static bool open(ThreadState& self);

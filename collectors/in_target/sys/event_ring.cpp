@@ -110,6 +110,8 @@ EventRingReader::~EventRingReader() {
 
 std::span<const std::byte> EventRingReader::data() const { return {ring_.memory + page_bytes, ring_.data_bytes}; }
 
+std::span<std::byte> EventRingReader::whole() const { return {ring_.memory, page_bytes + ring_.data_bytes}; }
+
 std::uint64_t EventRingReader::head() const {
   return std::atomic_ref<KernelWord>(words_of(ring_).data_head).load(std::memory_order_acquire);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ring of a perf event, mapped into the target: the kernel puts samples there without a signal.
+// The ring of a perf event, or of a context of our module (ibs_context.h), mapped into the target: the kernel puts
+// samples there without a signal.
 //
 // It is locked memory. The part beyond perf's own allowance for the user (kernel.perf_event_mlock_kb) counts against
 // the program's limit (ulimit -l). In some kernels so do the program's sends without copies and its registers for
@@ -43,6 +44,8 @@ class EventRingReader {
   /// True if there is a ring to read.
   [[nodiscard]] bool may() const { return may_; }
   [[nodiscard]] std::span<const std::byte> data() const;
+  /// The first page and the data, for a ring whose words are not perf's.
+  [[nodiscard]] std::span<std::byte> whole() const;
   /// The kernel's next place to write, and the reader's position: bytes from the ring's beginning that never wrap.
   [[nodiscard]] std::uint64_t head() const;
   [[nodiscard]] std::uint64_t tail() const;

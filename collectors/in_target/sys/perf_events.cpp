@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <linux/hw_breakpoint.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <atomic>
@@ -62,23 +63,43 @@ long perf_event_open(const perf_event_attr& attr, std::int32_t tid, int group) {
   return system_call(SYS_perf_event_open, &attr, tid, -1, group, PERF_FLAG_FD_CLOEXEC);
 }
 
-// Opens an event for good, under a hidden number or not at all, so that the target may open as many as before.
-long open_event(const perf_event_attr& attr, std::int32_t tid, OwnedEvent& event, int group = no_group) {
-  const long hidden = open_hidden([&] { return perf_event_open(attr, tid, group); });
+// What tells our descriptor from one that the program has since opened under its number: the kernel's id of an event,
+// or the number of our module's device, which programs do not open. 0: it is neither.
+std::uint64_t identity_of(long fd) {
+  constexpr std::uint64_t of_device = std::uint64_t{1} << 63U;
+  std::uint64_t id = 0;
+  if (system_call(SYS_ioctl, fd, PERF_EVENT_IOC_ID, &id) == 0) {
+    return id;
+  }
+  struct stat file {};
+  const bool device = system_call(SYS_fstat, fd, &file) == 0 && S_ISCHR(file.st_mode);
+  return device ? of_device | file.st_rdev : 0;
+}
+
+// Opens a descriptor for good, under a hidden number or not at all, so that the target may open as many as before.
+template <class Open>
+long open_owned(const Open& open, OwnedEvent& event) {
+  const long hidden = open_hidden(open);
   if (hidden < 0) {
     return hidden;
   }
-  event.id = 0;
-  system_call(SYS_ioctl, hidden, PERF_EVENT_IOC_ID, &event.id);
+  event.id = identity_of(hidden);
   open_count.fetch_add(1, std::memory_order_relaxed);
   std::atomic_ref(event.fd).store(static_cast<int>(hidden), std::memory_order_seq_cst);
   return 0;
 }
 
-bool is_ours(int fd, std::uint64_t known_id) {
-  std::uint64_t id = 0;
-  return fd > 0 && system_call(SYS_ioctl, fd, PERF_EVENT_IOC_ID, &id) == 0 && id == known_id;
+long open_event(const perf_event_attr& attr, std::int32_t tid, OwnedEvent& event, int group = no_group) {
+  return open_owned([&] { return perf_event_open(attr, tid, group); }, event);
 }
+
+// As long as it is open, it costs its thread what a clock does.
+long count_clock(long result) {
+  clock_count.fetch_add(result >= 0 ? 1 : 0, std::memory_order_relaxed);
+  return result;
+}
+
+bool is_ours(int fd, std::uint64_t known_id) { return fd > 0 && known_id != 0 && identity_of(fd) == known_id; }
 
 constinit std::atomic<bool> switches_off{false};
 
@@ -119,9 +140,7 @@ long set_watch_event(const OwnedEvent& event, const WatchPlace& place) {
 }
 
 long open_clock_event(std::int32_t tid, std::uint64_t period_ns, OwnedEvent& event) {
-  const long result = open_event(clock_attributes(period_ns, clock_mark), tid, event);
-  clock_count.fetch_add(result >= 0 ? 1 : 0, std::memory_order_relaxed);
-  return result;
+  return count_clock(open_event(clock_attributes(period_ns, clock_mark), tid, event));
 }
 
 void close_clock_event(OwnedEvent& event) {
@@ -130,18 +149,22 @@ void close_clock_event(OwnedEvent& event) {
 
 long set_clock_period(const OwnedEvent& event, std::uint64_t period_ns) {
   const std::uint64_t possible_ns = std::max(period_ns, watch_policy::shortest_expiry_ns);
-  return is_ours(event.fd, event.id) ? system_call(SYS_ioctl, event.fd, PERF_EVENT_IOC_PERIOD, &possible_ns) : -EBADF;
+  return control(event, PERF_EVENT_IOC_PERIOD, &possible_ns);
 }
 
 long open_measuring_event(const perf_event_attr& attr, std::int32_t tid, const OwnedEvent* leader, OwnedEvent& event) {
-  const long result = open_event(attr, tid, event, leader != nullptr ? leader->fd : no_group);
-  clock_count.fetch_add(result >= 0 ? 1 : 0, std::memory_order_relaxed);
-  return result;
+  return count_clock(open_event(attr, tid, event, leader != nullptr ? leader->fd : no_group));
 }
 
-long enable_event(const OwnedEvent& event) {
-  return is_ours(event.fd, event.id) ? system_call(SYS_ioctl, event.fd, PERF_EVENT_IOC_ENABLE, 0) : -EBADF;
+long open_like_clock(Opener open, OwnedEvent& event) {
+  return count_clock(open_owned([open] { return open(nullptr); }, event));
 }
+
+long control(const OwnedEvent& event, unsigned long request, const void* argument) {
+  return is_ours(event.fd, event.id) ? system_call(SYS_ioctl, event.fd, request, argument) : -EBADF;
+}
+
+long enable_event(const OwnedEvent& event) { return control(event, PERF_EVENT_IOC_ENABLE, nullptr); }
 
 long write_into_ring_of(const OwnedEvent& event, const OwnedEvent& owner) {
   return system_call(SYS_ioctl, event.fd, PERF_EVENT_IOC_SET_OUTPUT, owner.fd);
@@ -167,9 +190,7 @@ long start_alarm(const OwnedEvent& event, std::uint64_t cpu_ns) {
   return set < 0 ? set : system_call(SYS_ioctl, event.fd, PERF_EVENT_IOC_ENABLE, 0);
 }
 
-long stop_alarm(const OwnedEvent& event) {
-  return !is_ours(event.fd, event.id) ? -EBADF : system_call(SYS_ioctl, event.fd, PERF_EVENT_IOC_DISABLE, 0);
-}
+long stop_alarm(const OwnedEvent& event) { return control(event, PERF_EVENT_IOC_DISABLE, nullptr); }
 
 void close_event(OwnedEvent& event) { close_if_open(event); }
 

@@ -9,14 +9,15 @@
 
 #include <cstdint>
 
+#include "collectors/in_target/sys/hidden_numbers.h"
 #include "collectors/watch_policy/runs.h"
 
 namespace crosstalk::in_target {
 
 using watch_policy::WatchMode;
 
-/// A descriptor of ours in the target's table, with the event's kernel id: a target that closes it and
-/// reuses its number must not see us close or move what is now its own.
+/// A descriptor of ours in the target's table, with the event's kernel id (of our module's context: the device's
+/// number): a target that closes it and reuses its number must not see us close or move what is now its own.
 struct OwnedEvent {
   int fd = 0;  // 0: none (all-zero states need no bytes in the library's file)
   std::uint64_t id = 0;
@@ -52,6 +53,10 @@ long set_clock_period(const OwnedEvent& event, std::uint64_t period_ns);
 /// process, stopped. It is counted as a clock. `leader`: of its group; null: it is in none. Closed as a clock is.
 long open_measuring_event(const perf_event_attr& attr, std::int32_t tid, const OwnedEvent* leader, OwnedEvent& event);
 long enable_event(const OwnedEvent& event);
+/// Opens another descriptor that costs its thread what a clock does. Closed as a clock is.
+long open_like_clock(Opener open, OwnedEvent& event);
+/// ioctl(); -EBADF when the descriptor is no longer ours.
+long control(const OwnedEvent& event, unsigned long request, const void* argument);
 /// Sends the event's samples to the ring of another event of the same thread.
 long write_into_ring_of(const OwnedEvent& event, const OwnedEvent& owner);
 /// The count of an event that was opened with the format of both times, and for how long it was enabled and ran. -EBADF

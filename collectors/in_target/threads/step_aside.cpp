@@ -149,6 +149,7 @@ void forgo_descriptors(const char* code, const char* text) {
   }
   forgo_watchpoints(code, text);
   runtime().config.perf_allowed = 0;
+  runtime().memory.events = 0;
   // A handler that was about to open an event or to arm a thread may have done so after this looked at that thread.
   // Once descriptors are no longer common, nobody could switch that event off.
   wait_for_others(monotonic_ns() + patience_ns);
