@@ -89,6 +89,13 @@ tl::unexpected<Error> refusal_of(int error) {
   }
 }
 
+/// The period that a context is tested with. An emulated one is of nanoseconds: at the shortest, a slow guest does
+/// nothing but its interrupts, and each of them interrupts the kernel.
+std::uint64_t tested_period(const crosstalk_ibs_info& info) {
+  constexpr std::uint64_t emulated_ns = 1'000'000;
+  return (info.features & CROSSTALK_IBS_EMULATED) != 0 ? emulated_ns : longest_tested_period;
+}
+
 /// Tests a context that was set up for the calling thread.
 SelfTestFindings test_context(int fd, std::uint64_t period) {
   SelfTestFindings findings;
@@ -138,7 +145,7 @@ Result<void> try_ibs_module() {
   if (!device) {
     return tl::unexpected<Error>(device.error());
   }
-  const crosstalk_ibs_setup setup = module_setup(device->info, longest_tested_period, device->info.records_min);
+  const crosstalk_ibs_setup setup = module_setup(device->info, tested_period(device->info), device->info.records_min);
   if (::ioctl(device->fd.get(), CROSSTALK_IBS_IOC_SETUP, &setup) != 0) {
     return refusal_of(errno);
   }
