@@ -301,17 +301,14 @@ class Recording(kernel_case.GuestCase, harness.Case):
                 self.assertEqual(report["sampling"]["source"], source)
                 check(source, report, json.loads(result.files[source]))
 
-    def check_who_plays(self, report, truth, both=True):
+    def check_who_plays(self, report, truth):
         """The players get the ball from each other, and nothing else is exchanged."""
         index_of_tid = {tid: index for index, tid in enumerate(truth["tids"])}
         index = {thread["index"]: index_of_tid.get(thread["tid"]) for thread in report["threads"]}
         found = {(index[cell["producer"]], index[cell["consumer"]], sort)
                  for cell in harness.cells_of_data(report, truth) for sort in ("true", "false") if cell[sort]["seen"] > 0}
         passes = {(1, 2, "true"), (2, 1, "true")}
-        self.assertTrue(found)
-        self.assertLessEqual(found, passes)
-        if both:
-            self.assertEqual(found, passes)
+        self.assertEqual(found, passes)
 
     def check_where_they_play(self, report, truth):
         self.assertTrue(harness.object_named(report["objects"][0], "ball"))
@@ -327,14 +324,12 @@ class Recording(kernel_case.GuestCase, harness.Case):
         self.assertGreater(sum(samples for unit, samples in counts if unit in units), 10, counts)
 
     def test_who_plays_is_found_on_amd(self):
-        def check(source, report, truth):
-            # A thread that samples itself finds less if processors answer slowly: arming others takes its own time.
-            self.check_who_plays(report, truth, source != "clock")
-            if source != "clock":
-                self.check_where_they_play(report, truth)
-                self.check_measured(report, ["micro_ops", "cycles"])
-        self.record(["clock", "ibs"], check)
-        self.record(["ibs-kmod"], check, options="--observer")
+        def check(_, report, truth):
+            self.check_who_plays(report, truth)
+            self.check_where_they_play(report, truth)
+            self.check_measured(report, ["micro_ops", "cycles"])
+            self.check_observed(report, "outside")
+        self.record(["ibs", "ibs-kmod"], check, options="--observer")
 
     @kernel_case.guest_kind(kernel_case.INTEL)
     def test_who_plays_is_found_on_intel(self):
@@ -360,7 +355,14 @@ class Recording(kernel_case.GuestCase, harness.Case):
         self.assertGreater(counts[events[0]], 10, counts)  # a thread that waits for the ball stores nothing
 
     # On one processor the ball is passed at each switch of threads, however little of its own processors the host has for
-    # the guest's.
+    # the guest's. On two a busy host may let none of a thread's watches see the other one: arming it takes too long.
+    @kernel_case.guest_kind(kernel_case.AMD_1)
+    def test_who_plays_is_found_from_inside_by_the_clock(self):
+        def check(_, report, truth):
+            self.check_observed(report, "preloaded")
+            self.check_who_plays(report, truth)
+        self.record(["clock"], check)
+
     @kernel_case.guest_kind(kernel_case.INTEL_1)
     def test_who_plays_is_found_from_inside_on_intel(self):
         def check(_, report, truth):
