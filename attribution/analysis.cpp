@@ -322,8 +322,7 @@ Result<void> Course::estimate_costs() {
   concurrently(count, [&] {
     estimated_ = estimate(estimator_, WatchEvidence(profile_.watches(), traps_read_.timelines, strata_), strata_);
     forget_what_was_not_seen(analysis_.sight, estimated_);
-    estimated_.expansion.count_unknown =
-        probed ? "a probe sees that a line is stored to, not how often" : why_no_counts(profile_.events());
+    estimated_.expansion.count_unknown = probed ? why_no_counts_of_probes : why_no_counts(profile_.events());
     limit_to_cpu_time(estimated_.contributions, estimated_.expansion.strata, profile_.threads());
     Gains(view_, stacks_, time_.loops, profile_.session()).find(estimated_.contributions, estimated_.expansion);
     filer.locate(estimated_.contributions, estimated_.expansion);

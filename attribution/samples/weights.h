@@ -42,6 +42,9 @@ class ByUnit {
   return unit == profile::WeightUnit::accesses || unit == profile::WeightUnit::micro_ops;
 }
 
+/// The reason why probes do not give the number of communications.
+inline constexpr const char* why_no_counts_of_probes = "a probe sees that a line is stored to, not how often";
+
 /// A minimum latency up to this includes all loads: no processor can be asked for less.
 inline constexpr std::uint32_t every_load_cycles = 3;
 /// The reason why samples of `events` do not give the number of communications; empty: they do. Without fast loads, a

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads take turns by the start time of their next access. An access has its effect when it begins and lasts for its
-// latency; a sample in it is handled at its end, as the access that has just retired.
+// Threads take turns by the start time of their next access. An access lasts for its latency, and has its effect when
+// it begins or when it ends; a sample in it is handled at its end, as the access that has just retired.
 #include "tests/simulation/run.h"
 
 #include <algorithm>
@@ -44,6 +44,7 @@ struct Thread {
   double last_sample_ns = 0;        // CPU time of its last sample
   double last_latency_ns = 0;       // of `last`
   Access last;                      // being made until now_ns
+  Access before;                    // made before that; at first the same
   std::vector<Access> visit;        // the rest of it, the next one last
   bool idle = true;                 // nothing accessed yet
   std::array<Counter, 2> counters;  // of loads or micro-operations, of stores
@@ -146,6 +147,8 @@ class Simulation {
     Thread& thread = threads_[index];
     watching_.pass(thread.now_ns);
     watch_pending(thread.now_ns);
+    const bool at_end = scenario_.latencies.at_end;
+    std::uint32_t traps = at_end && !thread.idle ? take_effect(thread) : 0;
     if (counts()) {
       take_counted_samples(index);
     } else if (!thread.idle && clock_of(thread) >= thread.tick_ns) {
@@ -155,35 +158,45 @@ class Simulation {
       program_.visit(index, random_, thread.visit);
       std::reverse(thread.visit.begin(), thread.visit.end());
     }
+    thread.before = thread.idle ? thread.visit.back() : thread.last;
     thread.last = thread.visit.back();
     thread.visit.pop_back();
     thread.idle = false;
-    const double latency_ns = make_access(thread.id, thread.last);
+    const double latency_ns = draw_latency(thread.id, thread.last);
     thread.last_latency_ns = latency_ns;
-    const std::uint32_t traps = watching_.access(thread.id, thread.last, thread.now_ns);
+    if (!at_end) {
+      traps = take_effect(thread);
+    }
     thread.cpu_ns += latency_ns;
     thread.now_ns += latency_ns + traps * scenario_.observer.trap_cost_ns;
   }
 
-  /// Makes the access's change to its line; returns its duration.
-  double make_access(std::uint32_t thread, const Access& access) {
+  /// The duration of an access that begins now.
+  double draw_latency(std::uint32_t thread, const Access& access) {
     const Latencies& latencies = scenario_.latencies;
     const double spread = 0.5 + unit(random_);
     if (program_.is_private(access.line)) {
       return latencies.private_ns * spread;
     }
-    SharedLine& line = lines_[access.line];
-    double latency_ns = latencies.hit_ns * spread;
-    if (const auto transfer = line.transfer(thread, access)) {
-      latency_ns = latencies.transfer_ns * spread;
-      Truth& truth = run_.truth[{transfer->producer, thread}][transfer->true_sharing ? 1 : 0];
-      ++truth.count;
-      truth.cost_s += latency_ns / ns_per_s;
-    } else if (line.invalidates(thread, access)) {
-      latency_ns = latencies.invalidation_ns * spread;
+    const SharedLine& line = lines_[access.line];
+    const double mean_ns = line.transfer(thread, access)      ? latencies.transfer_ns
+                           : line.invalidates(thread, access) ? latencies.invalidation_ns
+                                                              : latencies.hit_ns;
+    return mean_ns * spread;
+  }
+
+  /// Makes the change of a thread's last access to its line; returns the number of watchpoints that fired.
+  std::uint32_t take_effect(const Thread& thread) {
+    if (!program_.is_private(thread.last.line)) {
+      SharedLine& line = lines_[thread.last.line];
+      if (const auto transfer = line.transfer(thread.id, thread.last)) {
+        Truth& truth = run_.truth[{transfer->producer, thread.id}][transfer->true_sharing ? 1 : 0];
+        ++truth.count;
+        truth.cost_s += thread.last_latency_ns / ns_per_s;
+      }
+      line.touch(thread.id, thread.last);
     }
-    line.touch(thread, access);
-    return latency_ns;
+    return watching_.access(thread.id, thread.last, thread.now_ns);
   }
 
   /// Returns the events as the kernel describes them; a simulated processor takes a cycle a nanosecond.
@@ -281,24 +294,28 @@ class Simulation {
     }
     const double begin_ns = thread.cpu_ns - thread.last_latency_ns;
     const double first_in_time = 1 + std::ceil((late->due_ns - begin_ns) / thread.last_latency_ns * events.all);
-    const double first = std::max(events.after, first_in_time);
-    if (std::max(first, events.after + late->accesses) <= events.all) {
+    const double sampled = std::max({events.after, first_in_time, events.after + late->accesses});
+    if (sampled <= events.all) {
       const std::uint64_t weight = late->weight;
       late.reset();
-      take_counted_sample(index, which, what, weight);
+      // Of the many accesses of a private visit, which begin with a load, only the first one follows another visit's.
+      const bool follows = sampled <= 1 && (which == 0 || !program_.is_private(thread.last.line));
+      take_counted_sample(index, which, what, weight,
+                          follows ? scenario_.observer.counting.mismatch : Mismatch::nothing);
       return;
     }
     late->accesses = std::max(0.0, late->accesses - (events.all - events.after));
   }
 
   /// The sampled micro-operation may access no memory; in a visit to private data it may load or store.
-  void take_counted_sample(std::uint32_t index, std::size_t which, const Counted& what, std::uint64_t weight) {
+  void take_counted_sample(std::uint32_t index, std::size_t which, const Counted& what, std::uint64_t weight,
+                           Mismatch mismatch) {
     const bool by_ops = scenario_.observer.source == Source::micro_ops;
     const double no_address = scenario_.observer.counting.no_address;
     if (no_address > 0 && unit(random_) < no_address) {
       return;
     }
-    profile::SampleRow row = row_of(index);
+    profile::SampleRow row = row_of(index, mismatch);
     row.cpu_ns = 0;
     row.from = profile::AddressFrom::next;  // as when watching from outside: the sampled access lies back
     row.measurement.source = by_ops ? profile::SourceKind::ibs : profile::SourceKind::pebs;
@@ -313,20 +330,22 @@ class Simulation {
       run_.samples.push_back(row);
       return;
     }
-    if (program_.is_private(threads_[index].last.line) && (by_ops ? at >= what.loads : which == 1)) {
+    if (program_.is_private(threads_[index].last.line) && (by_ops ? at >= what.loads : which == 1) &&
+        mismatch != Mismatch::instruction) {
       row.access = AccessKind::store;
     }
     pending_.push_back({threads_[index].now_ns + scenario_.observer.counting.delay_ns, row});
     watch_pending(threads_[index].now_ns);
   }
 
-  /// Opens the watches of samples that are due.
+  /// Opens the watches of samples that are due, from outside: their threads go on, but for a probe.
   void watch_pending(double now_ns) {
     while (!pending_.empty() && pending_.front().due_ns <= now_ns) {
       profile::SampleRow row = pending_.front().row;
       pending_.pop_front();
       row.time_ns = static_cast<std::uint64_t>(std::max(now_ns, static_cast<double>(row.time_ns)));
-      (void)watching_.sample(row, earned_ns(row));  // from outside: the thread goes on
+      const double held_ns = watching_.sample(row, earned_ns(row));
+      threads_[row.thread.value].now_ns += scenario_.observer.probe ? held_ns : 0;
       run_.samples.push_back(row);
     }
   }
@@ -356,17 +375,19 @@ class Simulation {
   }
 
   /// A sample of the thread's last access.
-  [[nodiscard]] profile::SampleRow row_of(std::uint32_t index) const {
+  [[nodiscard]] profile::SampleRow row_of(std::uint32_t index, Mismatch mismatch = Mismatch::nothing) const {
     const Thread& thread = threads_[index];
+    const Access& executed = mismatch == Mismatch::instruction ? thread.before : thread.last;
+    const Access& located = mismatch == Mismatch::address ? thread.before : thread.last;
     profile::SampleRow row;
     row.thread = ThreadId{thread.id};
     row.time_ns = static_cast<std::uint64_t>(thread.now_ns);
-    row.ip = ip_after(thread.last.kind, scenario_.word_bytes);
+    row.ip = ip_after(executed.kind, scenario_.word_bytes);
     row.access_ip = row.ip - 4;
-    row.address = address_of(thread.last.line) + std::uint64_t{thread.last.word} * scenario_.word_bytes;
+    row.address = address_of(located.line) + std::uint64_t{located.word} * scenario_.word_bytes;
     row.cpu = static_cast<std::uint16_t>(index);
     row.width = static_cast<std::uint8_t>(scenario_.word_bytes);
-    row.access = thread.last.kind;
+    row.access = executed.kind;
     return row;
   }
 

@@ -35,6 +35,9 @@ struct Latencies {
   double invalidation_ns = 5;  // a store to a line that others have read since the thread's last access
   double hit_ns = 5;           // any other access to a line that is not private
   double private_ns = 8000;    // a visit to private data: stands for all the work between visits
+  // An access has its effect when it ends, as its line arrives; otherwise when it begins, so that others can take the
+  // line while it lasts.
+  bool at_end = false;
 };
 
 /// The origin of samples.
@@ -43,6 +46,9 @@ enum class Source {
   accesses,   // one each so many loads, and one each so many stores; what does both is a load
   micro_ops,  // one each so many micro-operations, of which accesses are a part
 };
+
+/// What a record has of the access that its thread made before the sampled one.
+enum class Mismatch { nothing, address, instruction };
 
 /// For counting sources. A visit to private data stands for this amount of work.
 struct Counting {
@@ -56,6 +62,7 @@ struct Counting {
   double skid_accesses = 0;  // so many counted ones later
   double skid_ns = 0;        // the first counted one that begins so much later: those behind slow ones more often
   double no_address = 0;     // share of samples that the collector drops, since nobody tells what they accessed
+  Mismatch mismatch = Mismatch::nothing;
 };
 
 /// The observer. Costs are in proportion to the period, as measured on real machines: about one watch for each sample
@@ -76,7 +83,12 @@ struct Observer {
   double tick_skew_ns = 0;
   Source source = Source::clock;
   Counting counting;
-  bool dead = false;  // watchpoints can be set, and none fires
+  bool dead = false;                 // watchpoints can be set, and none fires
+  std::uint32_t board_slots = 4096;  // lines that the bulletin board remembers; a power of two
+  // Lines are not watched but read twice, while the sampled thread stands still. Needs accesses with their effect at
+  // their end, and no delay.
+  bool probe = false;
+  double probe_cost_ns = 1000;
 };
 
 struct Scenario {

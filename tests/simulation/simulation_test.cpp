@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "tests/simulation/run.h"
 #include "tests/simulation/sample_at.h"
@@ -93,6 +94,52 @@ TEST(Watching, ClosesWhenFullOrAfterItsTime) {
   EXPECT_LT(watches[0].close_ns, 2010U);
 }
 
+TEST(Watching, AProbeSeesWhatOthersStoreBetweenItsLooks) {
+  Observer observer;
+  observer.probe = true;
+  Watching watching(observer, 2, word_bytes, 1);
+  double begin_ns = 0;
+  double gap_ns = 0;
+  while (gap_ns == 0) {  // a random half of the samples probe
+    begin_ns += 100'000;
+    ASSERT_LT(begin_ns, 5e6);
+    auto sample = sample_at(0, 7, 2, static_cast<std::uint64_t>(begin_ns));
+    watching.access(1, {7, 1, AccessKind::store}, begin_ns);
+    gap_ns = watching.sample(sample, sample.cpu_ns);
+    EXPECT_EQ((sample.flags & profile::sample_armed) != 0, gap_ns > 0);
+  }
+  EXPECT_EQ(watching.access(1, {7, 3, AccessKind::store}, begin_ns + 1), 0U);
+  watching.pass(begin_ns + gap_ns / 2);
+  watching.access(1, {7, 4, AccessKind::load}, begin_ns + gap_ns / 2);
+  watching.pass(begin_ns + gap_ns);
+  watching.access(1, {7, 5, AccessKind::store}, begin_ns + gap_ns);
+  watching.finish(begin_ns + 2 * gap_ns);
+  const auto watches = watching.take_watches();
+  ASSERT_EQ(watches.size(), 1U);
+  ASSERT_TRUE(watches[0].probe);
+  EXPECT_EQ(watches[0].probe->changed, std::uint64_t{0xff} << 24U);
+  EXPECT_EQ(watches[0].probe->gap_ns, gap_ns);
+  EXPECT_TRUE(watching.take_traps().empty());
+}
+
+TEST(Watching, ASmallBoardForgetsLines) {
+  constexpr std::uint32_t lines = 100;
+  const auto suspected = [](std::uint32_t slots) {
+    Observer observer;
+    observer.board_slots = slots;
+    Watching watching(observer, 2, word_bytes, 1);
+    std::uint32_t count = 0;
+    for (std::uint32_t i = 0; i < 2 * lines; ++i) {
+      auto sample = sample_at(i / lines, i % lines, 0, 1000 + i, AccessKind::store);
+      watching.sample(sample, sample.cpu_ns);
+      count += (sample.flags & profile::sample_suspected) != 0 ? 1 : 0;
+    }
+    return count;
+  };
+  EXPECT_GT(suspected(4096), lines * 9 / 10);
+  EXPECT_LE(suspected(16), 16U);
+}
+
 TEST(Simulate, TheSameSeedGivesTheSameRun) {
   const SimulatedRun a = simulate(scenario("mixed"), 3);
   const SimulatedRun b = simulate(scenario("mixed"), 3);
@@ -157,6 +204,45 @@ TEST(Simulate, SamplesOfFastLoadsAndWithoutAddressesAreNotThere) {
   const auto samples = [](const char* name) { return static_cast<double>(simulate(scenario(name), 1).samples.size()); };
   EXPECT_GT(samples("accesses_skid"), 5000);
   EXPECT_NEAR(samples("accesses_no_address") / samples("accesses_skid"), 0.75, 0.03);
+}
+
+// In this program a thread stores to its own lines and loads those of another one.
+TEST(Simulate, ARecordMayHaveTheAddressOfTheAccessBefore) {
+  const auto loads_of_own_lines = [](Mismatch mismatch) {
+    Scenario ring = scenario("accesses_ring");
+    ring.observer.counting.store_period = 1e12;
+    ring.observer.counting.mismatch = mismatch;
+    const std::uint32_t lines = ring.parts.front().lines;
+    std::size_t count = 0;
+    for (const profile::SampleRow& sample : simulate(ring, 1).samples) {
+      const std::uint64_t own = address_of(sample.thread.value * lines);
+      count += own <= sample.address && sample.address < own + lines * profile::cache_line ? 1 : 0;
+    }
+    return count;
+  };
+  EXPECT_EQ(loads_of_own_lines(Mismatch::nothing), 0U);
+  EXPECT_GT(loads_of_own_lines(Mismatch::address), 100U);
+}
+
+// In this program each store to a shared line follows its load.
+TEST(Simulate, ARecordMayHaveTheInstructionOfTheAccessBefore) {
+  const auto kinds = [](Mismatch mismatch) {
+    Scenario ping_pong = scenario("accesses_ping_pong");
+    ping_pong.observer.counting.load_period = 1e12;
+    ping_pong.observer.counting.mismatch = mismatch;
+    const std::uint64_t end = address_of(Program(ping_pong).shared_lines());
+    std::map<AccessKind, std::size_t> result;
+    for (const profile::SampleRow& sample : simulate(ping_pong, 1).samples) {
+      result[sample.access] += sample.address < end ? 1 : 0;
+    }
+    return result;
+  };
+  auto exact = kinds(Mismatch::nothing);
+  EXPECT_GT(exact[AccessKind::store], 100U);
+  EXPECT_EQ(exact[AccessKind::load], 0U);
+  auto before = kinds(Mismatch::instruction);
+  EXPECT_EQ(before[AccessKind::store], 0U);
+  EXPECT_GT(before[AccessKind::load], 100U);
 }
 
 TEST(Simulate, LostTrapsLeaveGaps) {

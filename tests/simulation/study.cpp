@@ -86,6 +86,13 @@ std::map<CellKey, const Amount*> amounts_of(const Matrix& matrix) {
   return result;
 }
 
+/// Why a report would give no number of communications; empty: it would.
+std::string why_withheld(const SimulatedRun& run) {
+  const bool probed =
+      std::any_of(run.watches.begin(), run.watches.end(), [](const auto& watch) { return watch.probe.has_value(); });
+  return probed ? attribution::why_no_counts_of_probes : attribution::why_no_counts(run.events);
+}
+
 double median_of(std::vector<double> values) {
   if (values.empty()) {
     return 0;
@@ -131,7 +138,7 @@ class Tally {
     estimated_s_ += estimated_s;
     true_s_ += true_s;
     counts_ = estimated.counts;
-    withheld_ = attribution::why_no_counts(run.events);
+    withheld_ = why_withheld(run);
     if (true_s > 0) {
       errors_.push_back(estimated_s / true_s - 1);
     }
@@ -217,7 +224,7 @@ Matrix estimate_of(const SimulatedRun& run, const attribution::Estimator& estima
 }
 
 Matrix reported_of(const SimulatedRun& run, const attribution::Estimator& estimator) {
-  return estimate_from(run, timelines_of(run), estimator, attribution::why_no_counts(run.events)).matrix;
+  return estimate_from(run, timelines_of(run), estimator, why_withheld(run)).matrix;
 }
 
 namespace {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "collectors/watch_policy/probing.h"
+
 namespace crosstalk::simulation {
 namespace {
 
@@ -30,6 +32,7 @@ Watching::Watching(const Observer& observer, std::uint32_t threads, std::uint32_
   }
   budget_.clear();
   budget_.start(observer.budget);
+  board_->start(observer.board_slots);
 }
 
 void Watching::begins(std::uint32_t thread) {
@@ -83,11 +86,69 @@ double Watching::sample(profile::SampleRow& row, std::uint64_t cpu_ns) {
   row.flags = static_cast<std::uint8_t>(row.flags | profile::sample_eligible |
                                         (suspected ? unsigned{profile::sample_suspected} : 0U));
   ++samples_[thread];
+  if (observer_.probe) {
+    return probe(row, suspected);
+  }
   if (plan_.slots == 0 || !watch_policy::is_drawn(access, known, suspected, samples_[thread], policy_random_)) {
     return 0;
   }
   Slot* slot = room(suspected);
   return slot != nullptr && budget_.affords(mean_cost_ns_, !suspected) ? open(*slot, row, access, known, suspected) : 0;
+}
+
+/// A watch that the sample opens, which lasts and arms as the caller has it.
+profile::WatchRow Watching::new_watch(profile::SampleRow& row, bool suspected) {
+  profile::WatchRow watch;
+  watch.id = WatchId{static_cast<std::uint32_t>(watches_.size() + 1)};
+  watch.thread = row.thread;
+  watch.time_ns = row.time_ns;
+  watch.line = row.address - row.address % profile::cache_line;
+  watch.threads = static_cast<std::uint32_t>(living_.size());
+  watch.suspected = suspected;
+  watch.state = state_of(watch.line);
+  row.watch = watch.id;
+  row.flags |= profile::sample_armed;
+  watch.sample_ip = row.ip;
+  watch.sample_access_ip = row.access_ip;
+  watch.sample_address = row.address;
+  watch.sample_cpu_ns = row.cpu_ns;
+  watch.sample_width = row.width;
+  watch.sample_access = row.access;
+  watch.sample_from = row.from;
+  watch.sample_flags = row.flags;
+  watch.sample_cpu = row.cpu;
+  watch.sample_measurement = row.measurement;
+  return watch;
+}
+
+/// One line is probed at a time, as by an observer from outside.
+double Watching::probe(profile::SampleRow& row, bool suspected) {
+  const watch_policy::ProbePlan plan = watch_policy::plan_probe(next_random(policy_random_));
+  const std::uint64_t cost_ns = whole(observer_.probe_cost_ns);
+  if (!plan.wanted || probed_.watch != 0 || !budget_.affords(cost_ns, false)) {
+    return 0;
+  }
+  spend(cost_ns, false);
+  profile::WatchRow watch = new_watch(row, suspected);
+  watch.armed = watch.threads - 1;
+  watch.probe.emplace().gap_ns = plan.gap_ns;
+  watch.close = profile::CloseReason::horizon;
+  watch.close_ns = row.time_ns + plan.gap_ns;
+  probed_ = {watch.id.value, static_cast<double>(watch.close_ns), *watch.state};
+  watches_.push_back(watch);
+  return plan.gap_ns;
+}
+
+void Watching::look_again() {
+  profile::WatchRow& watch = watches_[probed_.watch - 1];
+  const profile::LineState& after = state_of(watch.line);
+  constexpr std::uint64_t whole_word = 0xff;  // a bit for each byte
+  for (std::uint32_t word = 0; word < profile::LineState::words; ++word) {
+    if (after.word[word] != probed_.before.word[word]) {
+      watch.probe->changed |= whole_word << (word * word_bytes);
+    }
+  }
+  probed_ = {};
 }
 
 std::uint32_t Watching::arm(Slot& slot, std::uint32_t sampled, const watch_policy::SampledAccess& access,
@@ -127,29 +188,10 @@ double Watching::open(Slot& slot, profile::SampleRow& row, const watch_policy::S
   slot.cost_ns = whole(observer_.arm_cost_ns * (armed + 1));
   spend(slot.cost_ns, !suspected);
 
-  profile::WatchRow watch;
-  watch.id = WatchId{slot.watch};
-  watch.thread = row.thread;
-  watch.time_ns = row.time_ns;
-  watch.line = slot.line;
+  profile::WatchRow watch = new_watch(row, suspected);
   watch.words.assign(slot.choice.word, slot.choice.word + slot.choice.words);
-  watch.threads = static_cast<std::uint32_t>(living_.size());
   watch.armed = armed;
-  watch.suspected = suspected;
   watch.horizon_ns = horizon_ns;
-  watch.state = state_of(slot.line);
-  row.watch = watch.id;
-  row.flags |= profile::sample_armed;
-  watch.sample_ip = row.ip;
-  watch.sample_access_ip = row.access_ip;
-  watch.sample_address = row.address;
-  watch.sample_cpu_ns = row.cpu_ns;
-  watch.sample_width = row.width;
-  watch.sample_access = row.access;
-  watch.sample_from = row.from;
-  watch.sample_flags = row.flags;
-  watch.sample_cpu = row.cpu;
-  watch.sample_measurement = row.measurement;
   watches_.push_back(watch);
   return stall_ns;
 }
@@ -222,6 +264,9 @@ void Watching::expire(std::uint64_t now_ns) {
 
 // An alarm expires once. If the watch has been prolonged by then, a later trap or sample ends it.
 void Watching::pass(double now_ns) {
+  if (probed_.watch != 0 && now_ns >= probed_.due_ns) {
+    look_again();
+  }
   for (Slot& slot : slot_) {
     if (slot.alarm_ns != 0 && now_ns >= static_cast<double>(slot.alarm_ns)) {
       slot.alarm_ns = 0;
@@ -231,6 +276,9 @@ void Watching::pass(double now_ns) {
 }
 
 void Watching::finish(double now_ns) {
+  if (probed_.watch != 0) {
+    look_again();
+  }
   for (Slot& slot : slot_) {
     if (slot.watch != 0) {
       close(slot, whole(now_ns), profile::CloseReason::stopped);

@@ -37,11 +37,12 @@ class Watching {
   void ends(std::uint32_t thread);
 
   /// A thread has been sampled, `cpu_ns` of its own time after the sample before; its last access is in the row. Sets
-  /// the row's flags and watch. Returns the time that the thread stands still, if it opens the watch itself.
+  /// the row's flags and watch. Returns the time that the thread stands still, if it opens the watch itself or its line
+  /// is probed.
   double sample(profile::SampleRow& row, std::uint64_t cpu_ns);
   /// A thread accesses a line. Returns the number of watchpoints that fired.
   std::uint32_t access(std::uint32_t thread, const Access& access, double now_ns);
-  /// Closes watches whose alarm has rung by now.
+  /// Closes watches whose alarm has rung by now, and looks again at a probed line if it is time.
   void pass(double now_ns);
   /// Closes all that is open.
   void finish(double now_ns);
@@ -67,7 +68,16 @@ class Watching {
     std::vector<Modes> mode;  // by thread; of those that began later, none
   };
 
+  struct Probed {             // a line that is to be looked at again
+    std::uint32_t watch = 0;  // id; 0: none
+    double due_ns = 0;
+    profile::LineState before;
+  };
+
   Slot* room(bool suspected);
+  double probe(profile::SampleRow& row, bool suspected);
+  void look_again();
+  profile::WatchRow new_watch(profile::SampleRow& row, bool suspected);
   double open(Slot& slot, profile::SampleRow& row, const watch_policy::SampledAccess& access,
               const watch_policy::Suspicion& suspicion, bool suspected);
   std::uint32_t arm(Slot& slot, std::uint32_t sampled, const watch_policy::SampledAccess& access,
@@ -91,6 +101,7 @@ class Watching {
   std::vector<std::uint64_t> samples_;      // by thread
   std::vector<profile::LineState> states_;  // by line; each store counts one on
   std::array<Slot, watch_policy::watch_slots> slot_{};
+  Probed probed_;
   std::vector<profile::WatchRow> watches_;
   std::vector<profile::TrapRow> traps_;
 };
