@@ -95,6 +95,7 @@ void ProfileFile::put(const profile::WatchRow& row) {
 
 void ProfileFile::put(const profile::TrapRow& row) { put_of_thread(row); }
 void ProfileFile::put(const profile::ThreadCreationRow& row) { put_of_thread(row); }
+void ProfileFile::put(const profile::SampledWaitRow& row) { put_of_thread(row); }
 void ProfileFile::put(const profile::LookaheadRow& row) { put_of_thread(row); }
 // Counts go on from reading to reading, so they are told as they are: a report takes differences within a file.
 void ProfileFile::put(const profile::ReadingRow& row) { put_of_thread(row); }

@@ -193,6 +193,7 @@ void ProfileFiles::put(const profile::TrapRow& row) { late_ += put_at(row, row.w
 void ProfileFiles::put(const profile::WatchRow& row) { (void)put_at(row, row.id); }
 void ProfileFiles::put(const profile::LookaheadRow& row) { (void)put_at(row, row.time_ns); }
 void ProfileFiles::put(const profile::ReadingRow& row) { (void)put_at(row, row.time_ns); }
+void ProfileFiles::put(const profile::SampledWaitRow& row) { (void)put_at(row, row.time_ns); }
 void ProfileFiles::put(const profile::BlockRow& row) { put_told_once(row, row.time_ns); }
 void ProfileFiles::put(const profile::SharedMappingRow& row) { put_told_once(row, row.time_ns); }
 void ProfileFiles::put(const profile::ThreadCreationRow& row) { put_told_once(row, row.time_ns); }

@@ -54,6 +54,7 @@ class ProfileFiles final : public RowSink {
   void put(const profile::SharedMappingRow& row) override;
   void put(const profile::ThreadCreationRow& row) override;
   void put(const profile::ThreadWaitRow& row) override;
+  void put(const profile::SampledWaitRow& row) override;
   void put(const profile::RegionRow& row) override;
   void put(const profile::ThreadRegionRow& row) override;
   void put(const profile::LookaheadRow& row) override;

@@ -29,6 +29,7 @@ class ProfileSink final : public RowSink {
   void put(const profile::SharedMappingRow& row) override { write(row); }
   void put(const profile::ThreadCreationRow& row) override { write(row); }
   void put(const profile::ThreadWaitRow& row) override { write(row); }
+  void put(const profile::SampledWaitRow& row) override { write(row); }
   void put(const profile::RegionRow& row) override { write(row); }
   void put(const profile::ThreadRegionRow& row) override { write(row); }
   void put(const profile::LookaheadRow& row) override { write(row); }

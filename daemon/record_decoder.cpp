@@ -153,6 +153,8 @@ bool RecordDecoder::dispatch(Slot& slot, const RecordView& view) {
       return handle(slot, view, view.as<profile::ThreadCreation>());
     case RecordType::counter_reading:
       return handle(slot, view, view.as<profile::CounterReading>());
+    case RecordType::sampled_wait:
+      return handle(slot, view, view.as<profile::SampledWait>());
   }
   return false;
 }

@@ -146,6 +146,7 @@ class RecordDecoder {
   bool handle(Slot& slot, const profile::RecordView& view, const profile::Lookahead& record);
   bool handle(Slot& slot, const profile::RecordView& view, const profile::ThreadCreation& record);
   bool handle(Slot& slot, const profile::RecordView& view, const profile::CounterReading& record);
+  bool handle(Slot& slot, const profile::RecordView& view, const profile::SampledWait& record);
   void handle(Slot& slot, const profile::RecordView& view, const profile::Message& record);
   bool dispatch(Slot& slot, const profile::RecordView& record);
 

@@ -251,6 +251,27 @@ bool RecordDecoder::handle(Slot& slot, const RecordView& view, const profile::Th
   return true;
 }
 
+bool RecordDecoder::handle(Slot& slot, const RecordView& view, const profile::SampledWait& record) {
+  const std::span<const std::byte> tail = view.tail();
+  if (record.stack.bytes > tail.size() || record.looks == 0 || record.kind > profile::LookKind::waiting) {
+    return false;
+  }
+  profile::SampledWaitRow row;
+  row.thread = thread_of(slot, record.time_ns);
+  row.time_ns = record.time_ns;
+  row.kind = record.kind;
+  row.futex = record.futex;
+  row.looked_ns = record.looked_ns;
+  row.spread_ns = record.spread_ns;
+  row.slept_ns = record.slept_known != 0 ? std::optional(record.slept_ns) : std::nullopt;
+  row.looks = record.looks;
+  if (row.kind == profile::LookKind::waiting) {
+    row.stack = put_stack(record.stack.registers, tail.first(static_cast<std::size_t>(record.stack.bytes)));
+  }
+  sink_->put(row);
+  return true;
+}
+
 bool RecordDecoder::handle(Slot& slot, const RecordView& view, const profile::Lookahead& record) {
   const std::span<const std::byte> branches = view.tail();
   if (!possible(record, branches)) {

@@ -25,6 +25,7 @@ class RowSink {
   virtual void put(const profile::SharedMappingRow& row) = 0;
   virtual void put(const profile::ThreadCreationRow& row) = 0;
   virtual void put(const profile::ThreadWaitRow& row) = 0;
+  virtual void put(const profile::SampledWaitRow& row) = 0;
   virtual void put(const profile::RegionRow& row) = 0;
   virtual void put(const profile::ThreadRegionRow& row) = 0;
   virtual void put(const profile::LookaheadRow& row) = 0;

@@ -35,7 +35,7 @@
 namespace crosstalk::profile {
 
 inline constexpr std::uint64_t arena_magic = 0x6b6c617473736f72;  // "rosstalk"
-inline constexpr std::uint32_t arena_version = 24;
+inline constexpr std::uint32_t arena_version = 25;
 inline constexpr const char* arena_variable = "CROSSTALK_ARENA";
 inline constexpr const char* arena_name = "crosstalk-arena";                 // in the mappings of processes
 inline constexpr std::size_t cross_process_bytes = std::size_t{160} << 10U;  // a multiple of pages
@@ -81,9 +81,9 @@ struct SessionConfig {
   std::uint32_t perf_allowed = 0;         // 1: perf_event_open works on own threads
   std::uint32_t watchpoints_allowed = 0;  // 1: breakpoint events with sigtrap work
   std::uint32_t timer_allowed = 1;
-  // 1: measures how long threads wait for each other (collectors/in_target/sync/). Off by default: the wrappers of lock
-  // functions look at a lock before they take it, and under permanent contention that changes which thread gets it
-  // next.
+  // 1: measures how long threads wait for each other (collectors/in_target/sync/; from outside,
+  // collectors/observer/wait_sampler.h). Off by default: the wrappers of lock functions look at a lock before they take
+  // it, and under permanent contention that changes which thread gets it next.
   std::uint32_t measure_waits = 0;
   // 1: watchpoints are pointed at addresses that nobody accesses, for a test (collectors/breakpoint_address.h).
   std::uint32_t dead_watchpoints = 0;

@@ -75,6 +75,7 @@ struct ProfileReader::State {
   std::vector<SharedMappingRow> shared_mappings;
   std::vector<ThreadCreationRow> thread_creations;
   std::vector<ThreadWaitRow> thread_waits;
+  std::vector<SampledWaitRow> sampled_waits;
   std::vector<RegionRow> regions;
   std::vector<ThreadRegionRow> thread_regions;
   std::vector<EventRow> events;
@@ -304,6 +305,7 @@ Result<void> ProfileReader::State::load_all() {
   result = result ? load(shared_mappings) : result;
   result = result ? load(thread_creations) : result;
   result = result ? load(thread_waits) : result;
+  result = result ? load(sampled_waits) : result;
   result = result ? load_regions() : result;
   result = result ? load_dense(events, 1) : result;
   result = result ? load_dense(counters, 1) : result;
@@ -348,6 +350,7 @@ const std::vector<BlockRow>& ProfileReader::blocks() const { return state_->bloc
 const std::vector<SharedMappingRow>& ProfileReader::shared_mappings() const { return state_->shared_mappings; }
 const std::vector<ThreadCreationRow>& ProfileReader::thread_creations() const { return state_->thread_creations; }
 const std::vector<ThreadWaitRow>& ProfileReader::thread_waits() const { return state_->thread_waits; }
+const std::vector<SampledWaitRow>& ProfileReader::sampled_waits() const { return state_->sampled_waits; }
 const std::vector<RegionRow>& ProfileReader::regions() const { return state_->regions; }
 const std::vector<ThreadRegionRow>& ProfileReader::thread_regions() const { return state_->thread_regions; }
 const std::vector<EventRow>& ProfileReader::events() const { return state_->events; }

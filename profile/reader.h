@@ -38,6 +38,8 @@ class ProfileReader {
   [[nodiscard]] const std::vector<ThreadCreationRow>& thread_creations() const;
   /// By thread, kind, site.
   [[nodiscard]] const std::vector<ThreadWaitRow>& thread_waits() const;
+  /// By thread, time.
+  [[nodiscard]] const std::vector<SampledWaitRow>& sampled_waits() const;
   /// By id: regions()[id.value - 1]; and by thread, region.
   [[nodiscard]] const std::vector<RegionRow>& regions() const;
   [[nodiscard]] const std::vector<ThreadRegionRow>& thread_regions() const;

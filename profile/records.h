@@ -34,6 +34,7 @@ enum class RecordType : std::uint16_t {
   thread_creation = 15,
   counter_reading = 16,  // counter_reading.h
   line_probe = 17,
+  sampled_wait = 18,
 };
 
 struct RecordHeader {
@@ -334,6 +335,31 @@ struct ThreadCreation {
   RecordHeader header;
   std::uint64_t time_ns = 0;
   StackSlice stack;
+};
+
+/// The looks that a SampledWait is about.
+enum class LookKind : std::uint8_t {
+  all = 0,      // all of them
+  asleep = 1,   // those that found the thread asleep, in whatever
+  waiting = 2,  // of these, those in one call that waits on a futex
+};
+
+/// Looks at a thread from outside, at moments drawn by chance. Each stands for the time since the look before. Tail:
+/// the stack's bytes.
+struct SampledWait {
+  RecordHeader header;
+  std::uint64_t time_ns = 0;  // of the last look at the thread
+  std::uint64_t futex = 0;    // its address; 0: not known, or there is none
+  std::uint64_t looked_ns = 0;
+  /// Square root of the sum of the squares of the times of those looks before which the thread has run, in ns: the time
+  /// of the others is certain.
+  std::uint64_t spread_ns = 0;
+  std::int64_t slept_ns = 0;  // of all looks: of `looked_ns`, the time asleep by the scheduler, which is a tick behind
+  std::uint32_t looks = 0;
+  LookKind kind = LookKind::all;
+  std::uint8_t slept_known = 0;
+  std::uint8_t reserved[2] = {};
+  StackSlice stack;  // of waiting: rip, rsp and the registers of the call's arguments; the others are not known
 };
 
 /// A message for the user. Tail: text, one line.

@@ -46,6 +46,8 @@ std::optional<std::size_t> fixed_bytes(RecordType type) {
       return sizeof(ThreadCreation);
     case RecordType::counter_reading:
       return sizeof(CounterReading);
+    case RecordType::sampled_wait:
+      return sizeof(SampledWait);
   }
   return std::nullopt;
 }

@@ -49,8 +49,8 @@ struct RowKinds {};
 /// A table for each.
 using StoredRows = RowKinds<ProcessRow, ThreadRow, ModuleRow, SampleRow, SampleMeasurement, EventRow, CallChainRow,
                             WatchRow, WatchMeasurement, LineProbeRow, WatchWordRow, TrapRow, BlockRow, SharedMappingRow,
-                            LookaheadRow, ThreadCreationRow, ThreadWaitRow, RegionRow, ThreadRegionRow, CounterRow,
-                            ReadingRow, StackRow, KeptFileRow, MessageRow>;
+                            LookaheadRow, ThreadCreationRow, ThreadWaitRow, SampledWaitRow, RegionRow, ThreadRegionRow,
+                            CounterRow, ReadingRow, StackRow, KeptFileRow, MessageRow>;
 
 struct Table {
   const char* name;
@@ -110,6 +110,8 @@ inline constexpr Table table_of<ThreadWaitRow>{.name = "thread_wait",
                                                .options = "WITHOUT ROWID",
                                                .replaces = true,
                                                .order = "thread, kind, site"};
+template <>
+inline constexpr Table table_of<SampledWaitRow>{.name = "sampled_wait", .order = "thread, time, rowid"};
 template <>
 inline constexpr Table table_of<RegionRow>{.name = "region", .id = "id", .replaces = true, .order = "id"};
 template <>
@@ -390,6 +392,20 @@ void visit_row(Columns& c, In<Columns, ThreadWaitRow>& row) {
   c.column("site", row.site, Number{});
   c.column("waited_ns", row.waited_ns, Number{});
   c.column("count", row.count, Number{});
+}
+
+template <class Columns>
+void visit_row(Columns& c, In<Columns, SampledWaitRow>& row) {
+  c.column("thread", row.thread, ThreadNumber{});
+  c.column("time", row.time_ns, Time{});
+  c.column("kind", row.kind, Enumerator{LookKind::all, LookKind::waiting});
+  c.column("futex", row.futex, NumberOrNull{});
+  c.column("looked_ns", row.looked_ns, Number{});
+  c.column("spread_ns", row.spread_ns, Number{});
+  c.column("slept_ns", row.slept_ns, Optional{Number{}});
+  c.column("looks", row.looks, Number{});
+  c.column("stack", row.stack, NumberOrNull{});
+  c.demand(row.looks != 0, "looks", 0);
 }
 
 template <class Columns>

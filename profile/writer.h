@@ -35,7 +35,8 @@ class ProfileWriter {
   [[nodiscard]] Result<void> put(const BlockRow& row);
   [[nodiscard]] Result<void> put(const SharedMappingRow& row);
   [[nodiscard]] Result<void> put(const ThreadCreationRow& row);
-  [[nodiscard]] Result<void> put(const ThreadWaitRow& row);    // replaces by (thread, kind, site)
+  [[nodiscard]] Result<void> put(const ThreadWaitRow& row);  // replaces by (thread, kind, site)
+  [[nodiscard]] Result<void> put(const SampledWaitRow& row);
   [[nodiscard]] Result<void> put(const RegionRow& row);        // replaces by id
   [[nodiscard]] Result<void> put(const ThreadRegionRow& row);  // replaces by thread and region
   [[nodiscard]] Result<void> put(const LookaheadRow& row);

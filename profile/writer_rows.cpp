@@ -74,6 +74,7 @@ Result<void> ProfileWriter::put(const BlockRow& row) { return put_one(row); }
 Result<void> ProfileWriter::put(const SharedMappingRow& row) { return put_one(row); }
 Result<void> ProfileWriter::put(const ThreadCreationRow& row) { return put_one(row); }
 Result<void> ProfileWriter::put(const ThreadWaitRow& row) { return put_one(row); }
+Result<void> ProfileWriter::put(const SampledWaitRow& row) { return put_one(row); }
 Result<void> ProfileWriter::put(const RegionRow& row) { return put_one(row); }
 Result<void> ProfileWriter::put(const ThreadRegionRow& row) { return put_one(row); }
 Result<void> ProfileWriter::put(const LookaheadRow& row) { return put_one(row); }

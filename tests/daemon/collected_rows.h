@@ -22,6 +22,7 @@ struct CollectedRows final : RowSink {
   std::vector<profile::SharedMappingRow> shared_mappings;
   std::vector<profile::ThreadCreationRow> thread_creations;
   std::vector<profile::ThreadWaitRow> thread_waits;
+  std::vector<profile::SampledWaitRow> sampled_waits;
   std::vector<profile::RegionRow> regions;
   std::vector<profile::ThreadRegionRow> thread_regions;
   std::vector<profile::LookaheadRow> lookaheads;
@@ -39,6 +40,7 @@ struct CollectedRows final : RowSink {
   void put(const profile::SharedMappingRow& row) override { shared_mappings.push_back(row); }
   void put(const profile::ThreadCreationRow& row) override { thread_creations.push_back(row); }
   void put(const profile::ThreadWaitRow& row) override { thread_waits.push_back(row); }
+  void put(const profile::SampledWaitRow& row) override { sampled_waits.push_back(row); }
   void put(const profile::RegionRow& row) override { regions.push_back(row); }
   void put(const profile::ThreadRegionRow& row) override { thread_regions.push_back(row); }
   void put(const profile::LookaheadRow& row) override { lookaheads.push_back(row); }

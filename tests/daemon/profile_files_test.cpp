@@ -372,6 +372,32 @@ TEST_F(SeveralFiles, WhatIsToldOnceMayBePutOnceMore) {
   EXPECT_EQ(stacks, (std::vector<StackId>{second.thread_creations()[0].stack, samples(second)[0].stack}));
 }
 
+TEST_F(SeveralFiles, LooksAtWaitsGoByTheirTimeWithTheirStacks) {
+  profile::StackRow stack;
+  profile::SampledWaitRow wait;
+  wait.thread = one_;
+  wait.kind = profile::LookKind::waiting;
+  wait.looks = 1;
+  for (const std::uint64_t time_ns : {1100 * ms, 1300 * ms}) {
+    if (time_ns > 1200 * ms) {
+      change(1200);
+    }
+    ++stack.id.value;
+    wait.stack = stack.id;
+    wait.time_ns = time_ns;
+    files_->put(stack);
+    files_->put(wait);
+  }
+  finish(1400);
+  for (const std::size_t file : {0, 1}) {
+    const ProfileReader reader = read(file);
+    ASSERT_EQ(reader.sampled_waits().size(), 1U) << file;
+    std::vector<StackId> stacks;
+    EXPECT_TRUE(reader.for_each_stack([&](const profile::StackRow& row) { stacks.push_back(row.id); }));
+    EXPECT_EQ(stacks, std::vector<StackId>{reader.sampled_waits()[0].stack}) << file;
+  }
+}
+
 TEST_F(SeveralFiles, AFileThatCannotBeMadeIsSaidOnceAndTheNextOneIsRight) {
   put_sample(one_, 1100);
   table_->change(one_).cpu_ns = 50 * ms;

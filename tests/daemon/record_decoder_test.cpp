@@ -721,6 +721,45 @@ TEST_F(Interpreter, ThreadCreations) {
   EXPECT_EQ(sink_.stacks[0].registers[Register::rsp], 0x7000U);
 }
 
+TEST_F(Interpreter, LooksAtWaits) {
+  begin();
+  SampledWait all;
+  all.time_ns = 290, all.looked_ns = 50, all.looks = 5, all.spread_ns = 20, all.slept_ns = 7, all.slept_known = 1;
+  SampledWait wait;
+  wait.time_ns = 300, wait.futex = 0x404010, wait.looked_ns = 30, wait.looks = 3;
+  wait.kind = LookKind::waiting;
+  wait.stack.bytes = 8;
+  wait.stack.registers[Register::rsp] = 0x7000;
+  const SampledWait none;
+  SampledWait no_bytes = wait;
+  no_bytes.stack.bytes = 16;
+  SampledWait no_kind = all;
+  no_kind.kind = static_cast<LookKind>(3);
+  pass({{0, bytes_of(all, RecordType::sampled_wait)},
+        {0, bytes_of(wait, RecordType::sampled_wait, "12345678")},
+        {0, bytes_of(none, RecordType::sampled_wait)},
+        {0, bytes_of(no_bytes, RecordType::sampled_wait, "12345678")},
+        {0, bytes_of(no_kind, RecordType::sampled_wait)}});
+  EXPECT_EQ(decoder_.malformed(), 3U);
+  ASSERT_EQ(sink_.sampled_waits.size(), 2U);
+  const SampledWaitRow& looks = sink_.sampled_waits[0];
+  EXPECT_EQ(looks.kind, LookKind::all);
+  EXPECT_EQ(looks.slept_ns, 7);
+  EXPECT_EQ(looks.looked_ns, 50U);
+  EXPECT_EQ(looks.spread_ns, 20U);
+  EXPECT_EQ(looks.looks, 5U);
+  EXPECT_EQ(looks.stack, StackId{});
+  const SampledWaitRow& found = sink_.sampled_waits[1];
+  EXPECT_EQ(found.kind, LookKind::waiting);
+  EXPECT_FALSE(found.slept_ns);
+  EXPECT_EQ(found.thread, ThreadId{0});
+  EXPECT_EQ(found.time_ns, 300U);
+  EXPECT_EQ(found.futex, 0x404010U);
+  ASSERT_EQ(sink_.stacks.size(), 1U);
+  EXPECT_EQ(found.stack, sink_.stacks[0].id);
+  EXPECT_EQ(sink_.stacks[0].registers[Register::rsp], 0x7000U);
+}
+
 TEST_F(Interpreter, SharedMappingsAndLinesOfOtherProcesses) {
   begin();
   SharedMapping mapping;

@@ -41,7 +41,8 @@ REFERENCES = "SELECT " + ", ".join(
     for table, column, other in (("sample", "thread", "thread"), ("thread", "process", "process"),
                                  ("module", "process", "process"), ("trap", "watch", "watch"), ("sample", "watch", "watch"),
                                  ("sample", "stack", "stack"), ("watch", "sample_stack", "stack"),
-                                 ("process", "modules_of", "process"), ("thread_creation", "stack", "stack")))
+                                 ("process", "modules_of", "process"), ("thread_creation", "stack", "stack"),
+                                 ("sampled_wait", "thread", "thread"), ("sampled_wait", "stack", "stack")))
 
 
 def rows(profile, query):

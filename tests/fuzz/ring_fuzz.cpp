@@ -40,6 +40,7 @@ struct CheckingSink final : daemon_room::RowSink {
   void put(const profile::ThreadCreationRow& row) override { check(row.stack.value != 0); }
   void put(const profile::SharedMappingRow& row) override { check(row.bytes != 0); }
   void put(const profile::ThreadWaitRow& row) override { check(row.kind <= profile::last_wait_kind); }
+  void put(const profile::SampledWaitRow& row) override { check(row.looks != 0); }
   void put(const profile::RegionRow& row) override { check(row.parent < row.id && !row.name.empty()); }
   void put(const profile::ThreadRegionRow& row) override { check(row.region.value != 0); }
   void put(const profile::LookaheadRow& row) override {

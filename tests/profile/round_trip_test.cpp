@@ -590,6 +590,30 @@ TEST_F(RoundTrip, ThreadWaitsAreReplacedByLaterOnes) {
   EXPECT_EQ(later.count, 3U);
 }
 
+TEST_F(RoundTrip, WaitsThatWereLookedAtComeByThreadThenTime) {
+  const std::uint64_t begin_ns = a_session().begin_ns;
+  put(SampledWaitRow{ThreadId{1}, begin_ns + 9, LookKind::waiting, 0xfffffffffffffff8, 500, 30, {}, 7, StackId{4}});
+  put(SampledWaitRow{ThreadId{0}, begin_ns + 8, LookKind::all, 0, 900, 40, -3, 12, StackId{}});
+  const ProfileReader reader = read();
+  ASSERT_EQ(reader.sampled_waits().size(), 2U);
+  const SampledWaitRow& all = reader.sampled_waits()[0];
+  EXPECT_EQ(all.thread, ThreadId{0});
+  EXPECT_EQ(all.kind, LookKind::all);
+  EXPECT_EQ(all.looked_ns, 900U);
+  EXPECT_EQ(all.slept_ns, -3);
+  EXPECT_EQ(all.stack, StackId{});
+  const SampledWaitRow& asleep = reader.sampled_waits()[1];
+  EXPECT_EQ(asleep.thread, ThreadId{1});
+  EXPECT_EQ(asleep.time_ns, begin_ns + 9);
+  EXPECT_EQ(asleep.kind, LookKind::waiting);
+  EXPECT_FALSE(asleep.slept_ns);
+  EXPECT_EQ(asleep.futex, 0xfffffffffffffff8U);
+  EXPECT_EQ(asleep.looked_ns, 500U);
+  EXPECT_EQ(asleep.spread_ns, 30U);
+  EXPECT_EQ(asleep.looks, 7U);
+  EXPECT_EQ(asleep.stack, StackId{4});
+}
+
 TEST_F(RoundTrip, RegionsAndWhoWasInThem) {
   put(RegionRow{RegionId{1}, RegionId{}, "outer"});
   put(RegionRow{RegionId{2}, RegionId{1}, "inner"});
