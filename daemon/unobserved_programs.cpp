@@ -100,7 +100,7 @@ std::string describe(const UnobservedProgram& program) {
 
 std::string describe_watched(const UnobservedProgram& program) {
   return program.program + " was watched from outside, because " + why(program) +
-         ": its heap blocks and its waits for locks are not known";
+         ": its heap blocks are not known, nor how often it waits for locks";
 }
 
 void UnobservedPrograms::take(UnobservedProgram program) {

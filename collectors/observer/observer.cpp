@@ -126,6 +126,9 @@ std::vector<profile::MessageRow> Observer::take_remarks() {
   say(missing.rested ? 1 : 0, "starts_perhaps_missed",
       "threads that switch very often were watched for a part of the time: brief threads and processes that they "
       "started in between are not in the profile");
+  const UnknownWaits& unknown = session_->unknown_waits();
+  say(unknown.threads, "waits_unknown",
+      "the waits of " + count_of(unknown.threads, "thread", "threads") + " are not known: " + unknown.why);
   const std::vector<profile::MessageRow> measured = remarks_on(session_->measured());
   remarks.insert(remarks.end(), measured.begin(), measured.end());
   const std::vector<profile::MessageRow> counted = remarks_on(session_->counted());

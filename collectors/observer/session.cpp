@@ -42,6 +42,7 @@ Session::Session(ArenaAccess arena, std::uint32_t registers, const Selection& se
       finder_(make_zeroed<in_target::AccessFinder>()),
       watches_(*this, budget_, settings_of(targets_.arena().config, registers)),
       sampling_(targets_, *finder_, budget_, watches_),
+      waits_(targets_.arena().config, random_state(random_, 1), monotonic_ns()),
       pace_(targets_.arena().config.period_ns, sample_share * targets_.arena().config.budget,
             sample_guess * targets_.arena().config.perf_sample_cost_ns),
       turns_(targets_.arena().config.budget),
@@ -234,6 +235,7 @@ void Session::close_events(WatchedThread& thread) {
 void Session::part(WatchedThread& thread, std::uint64_t exit_ns) {
   close_events(thread);
   watches_.leave(thread);
+  WaitSampler::leave(thread);
   thread.process->part(thread, exit_ns);
 }
 
@@ -242,6 +244,7 @@ void Session::let_go(const Target& process) {
   for (const auto& thread : process.threads()) {
     close_events(*thread);
     watches_.leave(*thread);
+    WaitSampler::leave(*thread);
   }
 }
 
@@ -292,6 +295,7 @@ std::uint64_t Session::pass() {
   }
   take_turns(monotonic_ns());
   look_at_brief(monotonic_ns());
+  waits_.look(targets_, monotonic_ns());
   targets_.retire();
   tend(monotonic_ns());
   (void)spend_own();
@@ -306,7 +310,7 @@ void Session::expect_end(const Target& process, std::uint64_t now_ns) {
 
 void Session::wait(int stop, std::unique_lock<std::mutex>& held) {
   const std::uint64_t now = monotonic_ns();
-  std::uint64_t until = now + (arrivals_.empty() ? idle_ns : settling_ns);
+  std::uint64_t until = std::min(now + (arrivals_.empty() ? idle_ns : settling_ns), waits_.due_ns());
   if (const std::uint64_t end_ns = watches_.next_end_ns(); end_ns != UINT64_MAX) {
     until = std::min(until, end_ns + settling_ns);
   }
@@ -383,6 +387,7 @@ MeasuredSamples Session::measured() const {
 
 void Session::forget_told() {
   targets_.forget_told();
+  waits_.forget_told();
   rested_ = false;
   told_counted_ = counters_.tally();
   measured_ = measured_.of_what_lasts();
@@ -397,6 +402,7 @@ void Session::end() {
   for (const auto& process : targets_.processes()) {
     for (const auto& thread : process->threads()) {
       close_events(*thread);
+      WaitSampler::leave(*thread);
     }
   }
   for (MemorySampler& sampler : processors_) {

@@ -28,6 +28,7 @@
 #include "collectors/observer/sample_pace.h"
 #include "collectors/observer/sampling.h"
 #include "collectors/observer/targets.h"
+#include "collectors/observer/wait_sampler.h"
 #include "collectors/observer/watches.h"
 
 namespace crosstalk::observer {
@@ -61,6 +62,8 @@ class Session final : private WatchWorld {
   [[nodiscard]] CounterTally counted() const { return counters_.tally().since(told_counted_); }
   /// Returns the state of memory events' samples since forget_told().
   [[nodiscard]] MeasuredSamples measured() const;
+  /// Returns the threads since forget_told() whose waits are not known.
+  [[nodiscard]] const UnknownWaits& unknown_waits() const { return waits_.unknown(); }
   /// Notes that all of these have been told. What lasts is told again.
   void forget_told();
 
@@ -133,6 +136,7 @@ class Session final : private WatchWorld {
   watch_policy::Budget budget_;
   Watches watches_;
   Sampling sampling_;
+  WaitSampler waits_;
   std::vector<Arrival> arrivals_;
   std::uint64_t spent_cpu_ns_ = 0;  // the observer's own CPU time that the budget includes
   SamplePace pace_;

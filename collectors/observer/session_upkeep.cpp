@@ -285,6 +285,7 @@ void Session::review(std::uint64_t now_ns) {
     process->count_cpu_times();
   }
   review_turns();
+  waits_.review(targets_.cpu_times().observed_ns, now_ns);
 }
 
 }  // namespace crosstalk::observer

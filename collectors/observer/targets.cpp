@@ -110,6 +110,12 @@ bool Targets::is_stranger(const Target& process) const {
   return !owned && owned.error().code != ErrorCode::not_found;
 }
 
+bool Targets::may_be_others(const Target& process) const {
+  const auto rests = [](const auto& thread) { return thread->rests(); };
+  return selection_.owner && std::any_of(process.threads().begin(), process.threads().end(), rests) &&
+         !check_owner(process.pid(), *selection_.owner);
+}
+
 bool Targets::leave_if_stranger(Target& process) {
   const Result<void> owned = check(process.pid());
   if (owned || owned.error().code == ErrorCode::not_found) {

@@ -64,6 +64,8 @@ class Targets {
   void meet_all();
   /// True if the process belongs to a user whose processes are not watched, or to the library in it.
   [[nodiscard]] bool is_stranger(const Target& process) const;
+  /// True if the process may have executed a program of another user meanwhile, unreported, and it did.
+  [[nodiscard]] bool may_be_others(const Target& process) const;
   /// Parts with a process that is a stranger now, for good. True if it is one.
   [[nodiscard]] bool leave_if_stranger(Target& process);
   /// Drops processes that have ended, or were left, and have no watched threads.

@@ -17,6 +17,7 @@
 #include "collectors/observer/open_event.h"
 #include "collectors/observer/perf_ring.h"
 #include "collectors/observer/sample_pace.h"
+#include "collectors/observer/wait_looks.h"
 
 namespace crosstalk::observer {
 
@@ -56,6 +57,7 @@ struct WatchedThread {
   std::uint64_t ran_ns = 0;                     // CPU time that is, at the last review
   std::uint64_t switches_before = 0;            // context switches when it was met
   std::uint64_t switches_charged = 0;           // since then, at the last review
+  std::unique_ptr<WaitLooks> looks;             // at its waits; null: none so far
 
   /// The recorded part of the CPU time of its life.
   [[nodiscard]] std::uint64_t recorded_ns(std::uint64_t life_ns) const {

@@ -314,7 +314,6 @@ Result<Preparation> prepare(const RecordRequest& request) {
   const bool from_outside = options.from_outside && !request.inject;
   if (from_outside) {  // no signal has to report accesses
     options.config.watchpoints_allowed = probe.watchpoints_allowed ? 1 : 0;
-    options.config.measure_waits = 0;  // they cannot be
   }
   const auto method = choose_method(request.method, probe, from_outside, request.config.watchpoints);
   if (!method) {

@@ -62,14 +62,16 @@ std::string commands_of(const std::vector<pid_t>& pids) {
   return fmt::format("{}{}", fmt::join(commands, " & "), more);
 }
 
-constexpr const char* unknown_from_outside =
-    "heap blocks, waits for locks, what branching loops execute, and stores to a line's words that were not watched "
-    "are not known";
+/// What is not known from outside. Of waits, looks find the time asleep if that is asked for.
+std::string unknown_from_outside(const RecordRequest& request) {
+  return std::string("heap blocks, ") + (request.config.measure_waits != 0 ? "" : "waits for locks (--waits), ") +
+         "what branching loops execute, and stores to a line's words that were not watched are not known";
+}
 
 std::string watched_from_outside(const RecordRequest& request) {
   const bool one = request.pids.size() == 1;
   return std::string(one ? "the process was" : "the processes were") + " watched from outside, from when " +
-         (one ? "it was" : "they were") + " attached to: " + unknown_from_outside +
+         (one ? "it was" : "they were") + " attached to: " + unknown_from_outside(request) +
          (request.attach_children ? "" : "; new processes that were started were not watched (--children)");
 }
 
@@ -144,7 +146,7 @@ WatchedCommand watch_command(const RecordRequest& request, const std::string& wh
     return attachment;
   };
   command.warning = {"watched_from_outside", what + " watched from outside, " + (children ? "with" : "without") +
-                                                 " the processes that it started: " + unknown_from_outside};
+                                                 " the processes that it started: " + unknown_from_outside(request)};
   return command;
 }
 
