@@ -298,7 +298,8 @@ Result<void> Course::find_loops() {
   }
   counted_ = std::move(*counted);
   count_rates(time_.loops, counted_.loops);
-  waits_ = measured_waits(profile_.thread_waits(), view_, profile_.session().end_ns, time_.loops);
+  waits_ = measured_waits({profile_.thread_waits(), profile_.sampled_waits()}, view_, stacks_,
+                          profile_.session().end_ns, time_.loops);
   add_figures(
       time_.loops,
       {options_.machine, samples_->positions->loops(), standings.loops(), profile_.session().core, counted_.loops},
@@ -332,6 +333,7 @@ Result<void> Course::estimate_costs() {
   traps_read_.traps = {};  // only counts need them
   analysis_.communication =
       filer.file({traps_read_.timelines, estimated_.contributions, estimated_.expansion, sampled, options_.max_rows});
+  name_awaited(waits_, *objects_);
   if (samples_->uses) {
     const auto name_at = [&](ThreadId thread, std::uint64_t time_ns, std::uint64_t address) {
       return (*objects_)[objects_->resolve(thread, time_ns, address).object].name;

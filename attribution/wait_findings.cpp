@@ -26,6 +26,7 @@ struct Wait {
   bool one_of_several = false;           // the object has several locks
   std::vector<const WaitPlace*> places;  // longest first
   double waited_s = 0;
+  bool sampled = false;
   std::set<std::uint32_t> threads;
 };
 
@@ -89,6 +90,23 @@ NamesAt names_at(const Analysis& analysis, const WaitPlace& place) {
   return names;
 }
 
+/// The object that has nearly all of the place's sampled waits, by the address of their futex; nullopt if there is
+/// none, or if its name says nothing.
+std::optional<Awaited> awaited_at(const WaitPlace& place) {
+  constexpr double nearly_all = 0.9;
+  if (place.objects.empty() || place.objects.front().kind == ObjectKind::unknown ||
+      place.objects.front().waited_s < nearly_all * place.waited_s) {
+    return std::nullopt;
+  }
+  const WaitPlace::Object& object = place.objects.front();
+  Awaited awaited;
+  awaited.row.name = object.name;
+  awaited.row.field = object.field;
+  awaited.row.place = object.place;
+  awaited.row.kind = object.kind;
+  return awaited;
+}
+
 /// Returns the lock or barrier whose line is accessed at the place; nullopt if there is none, or if there are several.
 /// Other data on its line may give the object another kind, so the library's functions decide, too.
 std::optional<Awaited> object_at(const Analysis& analysis, const WaitPlace& place) {
@@ -117,17 +135,19 @@ std::vector<Wait> waits_of(const Analysis& analysis) {
     if (profile::class_of(place.kind) == profile::WaitClass::condition || place.kind == profile::WaitKind::all) {
       continue;  // a thread that waits for work loses nothing
     }
-    const std::optional<Awaited> object = object_at(analysis, place);
+    const std::optional<Awaited> object = place.sampled ? awaited_at(place) : object_at(analysis, place);
     const std::string at = place.function + " " + source_name(place.file, place.line);
-    Wait& wait = waits[{place.kind, object ? object->row.name : " " + at}];
+    const std::string words = object ? object_in_words(object->row) : "";
+    Wait& wait = waits[{place.kind, !object ? " " + at : place.sampled ? words : object->row.name}];
     wait.kind = place.kind;
     if (object) {
       wait.object = object->row.name;
-      wait.object_words = object_in_words(object->row);
+      wait.object_words = words;
       wait.one_of_several = object->one_of_several;
     }
     wait.places.push_back(&place);
     wait.waited_s += place.waited_s;
+    wait.sampled = wait.sampled || place.sampled;
     for (const WaitPlace::Thread& thread : place.threads) {
       wait.threads.insert(thread.thread);
     }
@@ -199,7 +219,7 @@ Finding finding_of(const Analysis& analysis, const Wait& wait, double share) {
       seconds_in_words(wait.waited_s) +
       (share > 0 ? ", " + percent(share) + (one_thread ? " of its elapsed time" : " of their elapsed time")
                  : " of elapsed time") +
-      ", asleep or not. " + finding.advice;
+      (wait.sampled ? ", asleep, by looks from outside. " : ", asleep or not. ") + finding.advice;
   return finding;
 }
 

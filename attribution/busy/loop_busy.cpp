@@ -409,9 +409,9 @@ std::optional<models::LevelShares> Figures::data_levels(const Known& known, std:
 }
 
 /// Adds the on-processor part of measured waits for other threads. `waited`, which includes sleep, gives the division
-/// into kinds.
+/// into kinds. Sampled waits are sleep alone.
 void tell_of_others(const LoopRow& loop, models::CycleEvidence& evidence) {
-  if (!loop.waited || loop.waited->total() <= 0) {
+  if (!loop.waited || loop.waited->sampled || loop.waited->total() <= 0) {
     return;
   }
   const double on_cpu = waiting_in(loop) / loop.waited->total();

@@ -93,4 +93,15 @@ double tell_of_measured(const Waited& waited, const ThreadTotal& samples, double
   return on_cpu_s;
 }
 
+void tell_of_sleep(const Waited& waited, models::CycleEvidence& evidence) {
+  // An estimate: it may be more than there was.
+  const double off_cpu_s = evidence.off_cpu_s.value_or(0);
+  const double part = waited.total() > off_cpu_s ? off_cpu_s / waited.total() : 1;
+  const auto found = [](double seconds) { return seconds > 0 ? std::optional(seconds) : std::nullopt; };
+  add_to(evidence.lock_s, found(waited.lock_s), part);
+  add_to(evidence.barrier_s, found(waited.barrier_s), part);
+  add_to(evidence.condition_s, found(waited.condition_s), part);
+  evidence.off_cpu_s = off_cpu_s - part * waited.total();
+}
+
 }  // namespace crosstalk::attribution

@@ -80,10 +80,13 @@ void add_thread_waits(Analysis& analysis, const ThreadEvidence& known) {
     evidence.kernel_s = summary.kernel_share ? std::optional(*summary.kernel_share * *summary.cpu_s) : std::nullopt;
     evidence.lock_s = found.lock, evidence.barrier_s = found.barrier, evidence.condition_s = found.condition;
     double others = found.lock.value_or(0) + found.barrier.value_or(0) + found.condition.value_or(0);
-    if (summary.index < known.waited.size() && known.waited[summary.index]) {
+    const Waited* const waited =
+        summary.index < known.waited.size() && known.waited[summary.index] ? &*known.waited[summary.index] : nullptr;
+    if (waited != nullptr && waited->sampled) {
+      tell_of_sleep(*waited, evidence);
+    } else if (waited != nullptr) {
       const ThreadTotal& samples = known.samples[summary.index];
-      others = tell_of_measured(*known.waited[summary.index], samples, samples.ns > 0 ? *summary.cpu_s / samples.ns : 0,
-                                evidence);
+      others = tell_of_measured(*waited, samples, samples.ns > 0 ? *summary.cpu_s / samples.ns : 0, evidence);
     }
     found.loops.tell(*summary.cpu_s - evidence.kernel_s.value_or(0) - others, evidence);
     summary.waits = models::account(evidence);

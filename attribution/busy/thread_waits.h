@@ -18,7 +18,7 @@ struct ThreadEvidence {
 
 /// Fills in `waits` of threads that have ended or were observed to the end, from the rest of the analysis. Without
 /// measured waits, time on locks, barriers and condition variables is the cost of their communicating accesses, and
-/// time asleep there is `blocked`.
+/// time asleep there is `blocked`. Sampled waits are that time asleep, beside the cost.
 void add_thread_waits(Analysis& analysis, const ThreadEvidence& evidence);
 
 }  // namespace crosstalk::attribution

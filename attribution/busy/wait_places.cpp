@@ -2,93 +2,190 @@
 #include "attribution/busy/wait_places.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
+#include "attribution/busy/waiting_call.h"
 #include "attribution/loops/loop_index.h"
 #include "attribution/program/own_code.h"
+#include "base/units.h"
 
 namespace crosstalk::attribution {
 namespace {
 
+using profile::LookKind;
+using profile::SampledWaitRow;
 using profile::ThreadWaitRow;
 using profile::WaitKind;
 
-void add(const ThreadWaitRow& row, Waited& to) {
-  const double seconds = static_cast<double>(row.waited_ns) * 1e-9;
-  if (row.kind != WaitKind::all) {
-    to.add(profile::class_of(row.kind), seconds);
-    to.count += row.count;
-  }
-}
-
-/// The place of the call, before the return address.
-struct Call {
-  symbolizer::Frame frame;           // the program's own, if calls were inlined into it
-  std::optional<ModulePlace> place;  // none: in no known module
+/// A thread's waits in one call.
+struct Part {
+  ThreadId thread;
+  double waited_s = 0;
+  std::uint64_t count = 0;  // 0: they are sampled
 };
+
+/// Sums of looks.
+struct LookSum {
+  double looked_s = 0, square_s2 = 0;
+  std::uint64_t looks = 0;
+  void add(const SampledWaitRow& row) {
+    const double spread_s = static_cast<double>(row.spread_ns) / ns_per_s;
+    looked_s += static_cast<double>(row.looked_ns) / ns_per_s;
+    square_s2 += spread_s * spread_s;
+    looks += row.looks;
+  }
+};
+
+/// What looks at a thread say of all its time. The scheduler knows how long it slept, and looks, at what: each that
+/// found it asleep stands for an equal part of that sleep. Without the scheduler's times it stands for the time since
+/// the look before.
+struct SleepOfThread {
+  LookSum all, asleep;
+  double slept_s = 0;
+  bool slept_known = true;
+  void add(const SampledWaitRow& row) {
+    if (row.kind == LookKind::all) {
+      all.add(row);
+      slept_known = slept_known && row.slept_ns.has_value();
+      slept_s += static_cast<double>(row.slept_ns.value_or(0)) / ns_per_s;
+    } else if (row.kind == LookKind::asleep) {
+      asleep.add(row);
+    }
+  }
+  [[nodiscard]] bool by_scheduler() const { return slept_known && slept_s > 0 && asleep.looked_s > 0; }
+  /// Seconds for each second that looks which found it asleep stand for.
+  [[nodiscard]] double scale() const { return by_scheduler() ? std::min(slept_s, all.looked_s) / asleep.looked_s : 1; }
+  /// The variance of the time at a place, where these looks found it. A look before which the thread has run finds it
+  /// there or not, so the variance is p (1 - p) of the square of its time. p is that of the thread's looks, with one
+  /// more of each outcome, because a few that agree prove little.
+  [[nodiscard]] double variance_s2(const LookSum& here) const {
+    const LookSum& of = by_scheduler() ? asleep : all.looks != 0 ? all : here;
+    const double one_s2 = of.square_s2 / static_cast<double>(of.looks);
+    const double others_s2 = std::max(0.0, of.square_s2 - here.square_s2) + one_s2;
+    const double factor = scale();
+    return of.square_s2 > 0 ? factor * factor * here.square_s2 * others_s2 / (of.square_s2 + 2 * one_s2) : 0;
+  }
+};
+using SleepByThread = std::map<std::uint32_t, SleepOfThread>;
 
 class Places {
  public:
-  Places(const ProgramView& view, std::uint64_t end_ns, std::vector<LoopRow>& loops)
-      : view_(view), end_ns_(end_ns), loops_(loops), rows_(view, loops) {
+  Places(const ProgramView& view, const StackTable& stacks, std::uint64_t end_ns, std::vector<LoopRow>& loops)
+      : view_(view), stacks_(stacks), end_ns_(end_ns), loops_(loops), rows_(view, loops) {
     for (std::size_t i = 0; i < loops.size(); ++i) {
       by_id_[loops[i].id] = i;
     }
   }
 
-  void add_row(const ThreadWaitRow& row) {
-    const Call& call = call_of(row);
+  void add(const ThreadWaitRow& row) {
+    (void)place_of(call_of(row), false, {row.thread, static_cast<double>(row.waited_ns) / ns_per_s, row.count});
+  }
+
+  void add(const SampledWaitRow& row, const WaitingCall& call, double waited_s) {
+    Found& found = place_of(call, true, {row.thread, waited_s, 0});
+    found.place.looks += row.looks;
+    found.looks[row.thread.value].add(row);
+    if (row.futex != 0) {
+      AwaitedFutex& futex = found.futexes[{view_.threads()[row.thread.value].process, row.futex}];
+      futex = {row.thread, row.time_ns, row.futex, futex.waited_s + waited_s};
+    }
+  }
+
+  [[nodiscard]] const WaitingCall& call_of(const SampledWaitRow& row) {
+    const std::span<const std::uint64_t> stack = stacks_.addresses(row.stack);
+    const Moment moment = view_.moment(row.thread, row.time_ns);
+    const auto [known, fresh] = sampled_calls_.try_emplace({moment.process.value, stack.data()});
+    if (fresh) {
+      known->second = waiting_call(view_, moment, stack);
+    }
+    return known->second;
+  }
+
+  void finish(const SleepByThread& slept, MeasuredWaits& result) {
+    std::vector<Found> list;
+    for (auto& [key, found] : places_) {
+      list.push_back(std::move(found));
+    }
+    std::stable_sort(list.begin(), list.end(),
+                     [](const Found& a, const Found& b) { return a.place.waited_s > b.place.waited_s; });
+    for (Found& found : list) {
+      constexpr double normal_95 = 1.96;
+      WaitPlace& place = found.place;
+      double variance_s2 = 0;
+      for (const auto& [thread, looks] : found.looks) {
+        variance_s2 += slept.at(thread).variance_s2(looks);
+      }
+      const double off_s = normal_95 * std::sqrt(variance_s2);
+      place.waited_ci95 = {std::max(0.0, place.waited_s - off_s), place.waited_s + off_s};
+      result.places.push_back(std::move(place));
+      std::vector<AwaitedFutex>& futexes = result.futexes.emplace_back();
+      for (const auto& [address, futex] : found.futexes) {
+        futexes.push_back(futex);
+      }
+    }
+  }
+
+ private:
+  struct Found {
+    WaitPlace place;
+    std::map<std::uint32_t, LookSum> looks;  // by thread
+    std::map<std::pair<ProcessId, std::uint64_t>, AwaitedFutex> futexes;
+  };
+
+  Found& place_of(const WaitingCall& call, bool sampled, const Part& part) {
     const symbolizer::Frame& frame = call.frame;
     std::optional<std::size_t> loop;
     if (call.place) {
       loop = rows_.innermost(*call.place);
     }
-    WaitPlace& place = places_[{row.kind, frame.source.file, frame.source.line, frame.function}];
-    place.kind = row.kind;
+    Found& found = places_[{sampled, call.kind, frame.source.file, frame.source.line, frame.function}];
+    WaitPlace& place = found.place;
+    place.kind = call.kind;
+    place.sampled = sampled;
     place.function = frame.function, place.file = frame.source.file, place.line = frame.source.line;
+    place.through = call.through;
     place.loop = loop ? std::optional(loops_[*loop].id) : place.loop;
-    place.waited_s += static_cast<double>(row.waited_ns) * 1e-9;
-    place.count += row.count;
-    add_thread(row, place);
-    add_to_loops(row, loop);
+    place.waited_s += part.waited_s;
+    place.count += part.count;
+    add_thread(part, place);
+    add_to_loops(part, call.kind, sampled, loop);
+    return found;
   }
 
-  [[nodiscard]] std::vector<WaitPlace> finish() {
-    std::vector<WaitPlace> list;
-    for (auto& [key, place] : places_) {
-      list.push_back(std::move(place));
+  static void add_thread(const Part& part, WaitPlace& place) {
+    if (place.threads.empty() || place.threads.back().thread != part.thread.value) {  // rows come by thread
+      place.threads.push_back({part.thread.value, 0, 0});
     }
-    std::stable_sort(list.begin(), list.end(),
-                     [](const WaitPlace& a, const WaitPlace& b) { return a.waited_s > b.waited_s; });
-    return list;
+    place.threads.back().waited_s += part.waited_s;
+    place.threads.back().count += part.count;
   }
 
- private:
-  static void add_thread(const ThreadWaitRow& row, WaitPlace& place) {
-    if (place.threads.empty() || place.threads.back().thread != row.thread.value) {  // rows come by thread
-      place.threads.push_back({row.thread.value, 0, 0});
-    }
-    place.threads.back().waited_s += static_cast<double>(row.waited_ns) * 1e-9;
-    place.threads.back().count += row.count;
-  }
-
-  void add_to_loops(const ThreadWaitRow& row, std::optional<std::size_t> at) {
+  void add_to_loops(const Part& part, WaitKind kind, bool sampled, std::optional<std::size_t> at) {
     for (std::size_t levels = 0; at && levels < loops_.size(); ++levels) {
       LoopRow& loop = loops_[*at];
       loop.waited = loop.waited ? loop.waited : std::optional(Waited());
-      add(row, *loop.waited);
+      if (kind != WaitKind::all) {
+        loop.waited->add(profile::class_of(kind), part.waited_s);
+        loop.waited->count += part.count;
+        loop.waited->sampled = loop.waited->sampled || sampled;
+      }
       const auto parent = loop.parent ? by_id_.find(*loop.parent) : by_id_.end();
       at = parent != by_id_.end() ? std::optional(parent->second) : std::nullopt;
     }
   }
 
-  const Call& call_of(const ThreadWaitRow& row) {
+  /// The place of the call, before the return address; the program's own, if calls were inlined into it.
+  const WaitingCall& call_of(const ThreadWaitRow& row) {
     const profile::ThreadRow& thread = view_.threads()[row.thread.value];
-    const auto [known, fresh] = calls_.try_emplace({thread.process.value, row.site});
-    Call& call = known->second;
+    const auto [known, fresh] = calls_.try_emplace({thread.process.value, row.kind, row.site});
+    WaitingCall& call = known->second;
+    call.kind = row.kind;
     if (fresh && row.site != 0) {
       const std::uint64_t address = row.site - 1;
       Moment moment = view_.moment(row.thread, thread.end_ns != 0 ? thread.end_ns : end_ns_);
@@ -103,34 +200,89 @@ class Places {
   }
 
   const ProgramView& view_;
+  const StackTable& stacks_;
   std::uint64_t end_ns_;
   std::vector<LoopRow>& loops_;
   LoopIndex rows_;
   std::map<std::uint32_t, std::size_t> by_id_;
-  std::map<std::pair<std::uint32_t, std::uint64_t>, Call> calls_;  // by process and site
-  std::map<std::tuple<WaitKind, std::string, std::uint32_t, std::string>, WaitPlace> places_;
+  std::map<std::tuple<std::uint32_t, WaitKind, std::uint64_t>, WaitingCall> calls_;      // by process, kind and site
+  std::map<std::pair<std::uint32_t, const std::uint64_t*>, WaitingCall> sampled_calls_;  // by process and stack
+  std::map<std::tuple<bool, WaitKind, std::string, std::uint32_t, std::string>, Found> places_;
 };
+
+/// The path to a lock without the library's own fields: "queue.guard" of "queue.guard._M_mutex.__data.__lock".
+std::string without_insides(const std::string& field) {
+  std::size_t begin = 0;
+  while (begin < field.size()) {
+    const std::string_view rest = std::string_view(field).substr(begin);
+    if (rest.starts_with("__") || rest.starts_with("_M_")) {
+      return field.substr(0, begin == 0 ? 0 : begin - 1);
+    }
+    const std::size_t dot = field.find('.', begin);
+    begin = dot == std::string::npos ? field.size() : dot + 1;
+  }
+  return field;
+}
+
+Waited& of_thread(ThreadId thread, MeasuredWaits& result) {
+  std::optional<Waited>& waited = result.threads[thread.value];
+  waited = waited ? waited : std::optional(Waited());
+  return *waited;
+}
 
 }  // namespace
 
-MeasuredWaits measured_waits(std::span<const ThreadWaitRow> rows, const ProgramView& view, std::uint64_t end_ns,
-                             std::vector<LoopRow>& loops) {
+MeasuredWaits measured_waits(const WaitRows& rows, const ProgramView& view, const StackTable& stacks,
+                             std::uint64_t end_ns, std::vector<LoopRow>& loops) {
   MeasuredWaits result;
   result.threads.resize(view.threads().size());
-  Places places(view, end_ns, loops);
-  for (const ThreadWaitRow& row : rows) {
+  Places places(view, stacks, end_ns, loops);
+  for (const ThreadWaitRow& row : rows.measured) {
     if (!view.knows(row.thread)) {
       continue;
     }
-    std::optional<Waited>& thread = result.threads[row.thread.value];
-    thread = thread ? thread : std::optional(Waited());
+    Waited& thread = of_thread(row.thread, result);
     if (row.kind != WaitKind::all) {
-      add(row, *thread);
-      places.add_row(row);
+      thread.add(profile::class_of(row.kind), static_cast<double>(row.waited_ns) / ns_per_s);
+      thread.count += row.count;
+      places.add(row);
     }
   }
-  result.places = places.finish();
+  SleepByThread slept;
+  for (const SampledWaitRow& row : rows.sampled) {
+    if (view.knows(row.thread)) {
+      slept[row.thread.value].add(row);
+      of_thread(row.thread, result).sampled = true;
+    }
+  }
+  for (const SampledWaitRow& row : rows.sampled) {
+    if (view.knows(row.thread) && row.kind == LookKind::waiting) {
+      const WaitingCall& call = places.call_of(row);
+      const double waited_s = slept.at(row.thread.value).scale() * static_cast<double>(row.looked_ns) / ns_per_s;
+      of_thread(row.thread, result).add(profile::class_of(call.kind), waited_s);
+      places.add(row, call, waited_s);
+    }
+  }
+  places.finish(slept, result);
   return result;
+}
+
+void name_awaited(MeasuredWaits& waits, DataObjects& objects) {
+  for (std::size_t i = 0; i < waits.places.size(); ++i) {
+    std::map<std::pair<std::string, std::string>, WaitPlace::Object> by_name;
+    for (const AwaitedFutex& futex : waits.futexes[i]) {
+      const DataRef ref = objects.resolve(futex.thread, futex.time_ns, futex.address);
+      const DataObject& known = objects[ref.object];
+      const std::string field = without_insides(objects.field(ref.object, ref.offset));
+      WaitPlace::Object& object = by_name[{known.name, field}];
+      object = {known.name, field, known.place, known.kind, object.waited_s + futex.waited_s};
+    }
+    std::vector<WaitPlace::Object>& named = waits.places[i].objects;
+    for (auto& [name, object] : by_name) {
+      named.push_back(std::move(object));
+    }
+    std::stable_sort(named.begin(), named.end(), [](const auto& a, const auto& b) { return a.waited_s > b.waited_s; });
+  }
 }
 
 const char* wait_kind_name(WaitKind kind) {

@@ -1,25 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measured waits for other threads (profile/wait_table.h), by thread, place and loop.
+// Waits for other threads, measured (profile/wait_table.h) or sampled from outside (SampledWait in profile/records.h),
+// by thread, place and loop.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
 #include "attribution/model/model.h"
+#include "attribution/objects/data_objects.h"
 #include "attribution/program/program_view.h"
 #include "profile/model.h"
+#include "profile/thread_wait_row.h"
 
 namespace crosstalk::attribution {
 
+struct WaitRows {
+  std::span<const profile::ThreadWaitRow> measured;
+  std::span<const profile::SampledWaitRow> sampled;
+};
+
+/// A futex that threads were asleep on.
+struct AwaitedFutex {
+  ThreadId thread;  // one of them
+  std::uint64_t time_ns = 0, address = 0;
+  double waited_s = 0;
+};
+
 /// Waits by kind and place in the source, the longest first; the sums of threads (in `threads`, by index) with measured
-/// waits; and, in `loops`, the waits in calls from them and from their inner loops. `end_ns`: of the session. Leaves
-/// out rows of unknown threads.
+/// or sampled waits; and, in `loops`, the waits in calls from them and from their inner loops. `end_ns`: of the
+/// session. Leaves out rows of unknown threads.
 struct MeasuredWaits {
   std::vector<WaitPlace> places;
   std::vector<std::optional<Waited>> threads;
+  std::vector<std::vector<AwaitedFutex>> futexes;  // by place
 };
-[[nodiscard]] MeasuredWaits measured_waits(std::span<const profile::ThreadWaitRow> rows, const ProgramView& view,
+[[nodiscard]] MeasuredWaits measured_waits(const WaitRows& rows, const ProgramView& view, const StackTable& stacks,
                                            std::uint64_t end_ns, std::vector<LoopRow>& loops);
+
+/// Fills in the objects of places from the addresses of futexes.
+void name_awaited(MeasuredWaits& waits, DataObjects& objects);
 
 /// The names in JSON: "mutex", "rwlock", ...
 [[nodiscard]] const char* wait_kind_name(profile::WaitKind kind);

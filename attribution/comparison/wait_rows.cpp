@@ -16,13 +16,13 @@ std::array<Figure, profile::wait_classes> measured(const Analysis& analysis) {
   if (analysis.session.config.measure_waits == 0) {
     return figures;
   }
-  std::array<double, profile::wait_classes> sums{};
+  figures.fill(exactly(0));
   for (const WaitPlace& place : analysis.wait_places) {
     if (place.kind != profile::WaitKind::all) {
-      sums.at(static_cast<std::size_t>(profile::class_of(place.kind))) += place.waited_s;
+      Figure& figure = figures.at(static_cast<std::size_t>(profile::class_of(place.kind)));
+      figure = sum_of(figure, place.sampled ? Figure{place.waited_s, place.waited_ci95} : exactly(place.waited_s));
     }
   }
-  std::transform(sums.begin(), sums.end(), figures.begin(), exactly);
   return figures;
 }
 

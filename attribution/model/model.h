@@ -189,7 +189,8 @@ struct LoopThread {
 /// Waits for other threads, asleep or not, from the call to its return.
 struct Waited {
   double lock_s = 0, barrier_s = 0, condition_s = 0;
-  std::uint64_t count = 0;  // waits
+  std::uint64_t count = 0;  // waits; 0 if `sampled`
+  bool sampled = false;     // from outside: only the time asleep, by looks at it
   void add(profile::WaitClass what, double seconds) {
     (what == profile::WaitClass::lock      ? lock_s
      : what == profile::WaitClass::barrier ? barrier_s
@@ -286,6 +287,13 @@ struct WaitPlace {
     double waited_s = 0;
     std::uint64_t count = 0;
   };
+  /// An object that threads waited for.
+  struct Object {
+    std::string name, field;  // field: empty: none
+    std::string place = {};   // as of ObjectRow
+    ObjectKind kind = ObjectKind::unknown;
+    double waited_s = 0;
+  };
   profile::WaitKind kind = profile::WaitKind::all;
   std::string function, file;  // empty: not known, or places for which the thread's table had no room
   std::uint32_t line = 0;
@@ -293,6 +301,12 @@ struct WaitPlace {
   double waited_s = 0;
   std::uint64_t count = 0;
   std::vector<Thread> threads;  // by index
+  // Of waits that looks from outside have sampled, which have no count:
+  bool sampled = false;
+  std::uint64_t looks = 0;           // that found threads asleep there
+  Interval waited_ci95 = {};         // of waited_s
+  std::string through = {};          // the library's function that is called; empty: none
+  std::vector<Object> objects = {};  // most first; empty: not known
 };
 /// The time of a thread in a region that the program marks, inner regions included.
 struct RegionThread {

@@ -109,6 +109,9 @@ Result<TrapsRead> read_traps(const profile::ProfileReader& profile, const Progra
     find_interesting(traps->timelines, view, blocks, lines, stacks);
     find_probed(profile.watches(), view, blocks, lines, stacks);
     want_creations(profile, view, stacks);
+    for (const profile::SampledWaitRow& wait : profile.sampled_waits()) {
+      stacks.want(wait.stack, view.moment(wait.thread, wait.time_ns));
+    }
   }
   return traps;
 }

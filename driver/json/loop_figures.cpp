@@ -116,6 +116,17 @@ Json performance(const attribution::LoopRow& loop, const attribution::LoopFigure
           {"flops_by_kind", flops_by_kind(figures.flops)}};
 }
 
+Json awaited_objects(const attribution::WaitPlace& place) {
+  if (place.objects.empty()) {
+    return nullptr;
+  }
+  Json list = Json::array();
+  for (const attribution::WaitPlace::Object& object : place.objects) {
+    list.push_back({{"object", object.name}, {"field", known_text(object.field)}, {"waited_s", object.waited_s}});
+  }
+  return list;
+}
+
 }  // namespace
 
 Json waits_of(const models::CycleAccount& account) {
@@ -138,9 +149,10 @@ const char* application_class_name(models::ApplicationClass which) {
 Json wait_places(const attribution::Analysis& analysis) {
   Json list = Json::array();
   for (const attribution::WaitPlace& place : analysis.wait_places) {
+    const auto count = [&place](std::uint64_t waits) { return place.sampled ? Json(nullptr) : Json(waits); };
     Json threads = Json::array();
     for (const attribution::WaitPlace::Thread& thread : place.threads) {
-      threads.push_back({{"thread", thread.thread}, {"waited_s", thread.waited_s}, {"count", thread.count}});
+      threads.push_back({{"thread", thread.thread}, {"waited_s", thread.waited_s}, {"count", count(thread.count)}});
     }
     list.push_back({{"kind", attribution::wait_kind_name(place.kind)},
                     {"function", known_text(place.function)},
@@ -148,8 +160,12 @@ Json wait_places(const attribution::Analysis& analysis) {
                     {"line", place.line != 0 ? Json(place.line) : Json(nullptr)},
                     {"loop", place.loop ? Json(*place.loop) : Json(nullptr)},
                     {"waited_s", place.waited_s},
-                    {"count", place.count},
-                    {"threads", std::move(threads)}});
+                    {"count", count(place.count)},
+                    {"threads", std::move(threads)},
+                    {"looks", place.sampled ? Json(place.looks) : Json(nullptr)},
+                    {"waited_ci95", place.sampled ? interval(place.waited_ci95) : Json(nullptr)},
+                    {"through", known_text(place.through)},
+                    {"objects", awaited_objects(place)}});
   }
   return list;
 }
@@ -158,7 +174,7 @@ void add_figures(Json& row, const attribution::LoopRow& loop) {
   row["waited"] = loop.waited ? Json{{"lock", loop.waited->lock_s},
                                      {"barrier", loop.waited->barrier_s},
                                      {"condition", loop.waited->condition_s},
-                                     {"count", loop.waited->count}}
+                                     {"count", loop.waited->sampled ? Json(nullptr) : Json(loop.waited->count)}}
                               : Json(nullptr);
   for (const char* const name : {"busy", "waits", "class", "class_evidence", "application_classes",
                                  "application_unknown", "advice", "shape", "performance", "counters"}) {

@@ -45,18 +45,27 @@ Json rates(const attribution::LoopRates& rates) {
   return object;
 }
 
+/// True if the library in the thread's process has timed its waits, so that samples say which of its time is in them.
+bool are_waits_timed(const attribution::Analysis& analysis, std::uint32_t thread) {
+  const std::size_t process =
+      thread < analysis.threads.size() ? analysis.threads[thread].process.value : analysis.processes.size();
+  const bool outside =
+      process < analysis.processes.size() && analysis.processes[process].observation == profile::Observation::outside;
+  return analysis.session.config.measure_waits != 0 && !outside;
+}
+
 }  // namespace
 
 Json loops_json(const attribution::Analysis& analysis) {
   Json list = Json::array();
-  const bool waits_measured = analysis.session.config.measure_waits != 0;
   for (const attribution::LoopRow& row : analysis.loops) {
     Json by_thread = Json::array();
     for (const attribution::LoopThread& thread : row.threads) {
+      const bool timed = are_waits_timed(analysis, thread.thread);
       by_thread.push_back({{"thread", thread.thread},
                            {"cpu_s", seconds(analysis, thread.cpu_s)},
                            {"self_s", seconds(analysis, thread.self_s)},
-                           {"waiting_s", waits_measured ? seconds(analysis, thread.waiting_s) : Json(nullptr)},
+                           {"waiting_s", timed ? seconds(analysis, thread.waiting_s) : Json(nullptr)},
                            {"kernel_s", seconds(analysis, thread.kernel_s)}});
     }
     list.push_back({{"id", row.id},

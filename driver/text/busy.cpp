@@ -193,6 +193,26 @@ void draw_threads_counters(Canvas& canvas, const attribution::Analysis& analysis
   }
 }
 
+/// "on queue.guard: 1.2 s, other: 300 ms"; empty: the objects are not known.
+std::string awaited_in_words(const attribution::WaitPlace& place) {
+  constexpr std::size_t most_objects = 3;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(most_objects, place.objects.size()); ++i) {
+    const attribution::WaitPlace::Object& object = place.objects[i];
+    attribution::ObjectRow row;
+    row.name = object.name, row.field = object.field, row.place = object.place;
+    text += (i == 0 ? "on " : ", ") + attribution::object_in_words(row) +
+            (place.objects.size() > 1 ? ": " + seconds_text(object.waited_s) : "");
+  }
+  return text + (place.objects.size() > most_objects ? ", and others" : "");
+}
+
+/// How the time of waits is known: "1.20 k waits", "240 looks".
+std::string evidence_of(const attribution::WaitPlace& place) {
+  const std::uint64_t number = place.sampled ? place.looks : place.count;
+  return pad_left(count_text(static_cast<double>(number)), share_columns) + (place.sampled ? " looks" : " waits");
+}
+
 /// Draws the longest waits for other threads, by place.
 void draw_wait_places(Canvas& canvas, const attribution::Analysis& analysis, std::size_t most) {
   constexpr double least = 0.005;  // of the elapsed time
@@ -206,13 +226,17 @@ void draw_wait_places(Canvas& canvas, const attribution::Analysis& analysis, std
     return;
   }
   constexpr int kind_columns = 10;
-  canvas.heading("Where threads waited for each other", "measured; all threads together");
+  const bool sampled = std::any_of(shown.begin(), shown.end(), [](const auto* place) { return place->sampled; });
+  canvas.heading("Where threads waited for each other",
+                 sampled ? "asleep, by looks from outside; all threads together" : "measured; all threads together");
   for (const attribution::WaitPlace* place : shown) {
     const std::string name = place->function.empty() ? "[other places]" : place->function;
     canvas.line("    " + pad_right(attribution::wait_kind_name(place->kind), kind_columns) + "  " +
                 place_cell(canvas, name, source_text(place->file, place->line), canvas.width() - 46) + "  " +
-                pad_left(seconds_text(place->waited_s), share_columns) + "  " +
-                pad_left(count_text(static_cast<double>(place->count)), share_columns) + " waits");
+                pad_left(seconds_text(place->waited_s), share_columns) + "  " + evidence_of(*place));
+    if (const std::string awaited = awaited_in_words(*place); !awaited.empty()) {
+      canvas.paragraph("      ", awaited);
+    }
   }
 }
 

@@ -146,7 +146,7 @@ void draw_by_thread(Canvas& canvas, const attribution::Analysis& analysis, const
                    [](const LoopThread& a, const LoopThread& b) { return a.cpu_s > b.cpu_s; });
   const auto work_s = [](const LoopThread& thread) { return std::max(0.0, thread.cpu_s - thread.waiting_s); };
   double all_s = 0;
-  bool measured = loop.waited.has_value();  // else threads wait in this loop itself
+  bool measured = loop.waited && !loop.waited->sampled;  // else threads wait in this loop itself
   for (const LoopThread& thread : threads) {
     all_s += work_s(thread);
     measured = measured || thread.waiting_s > 0;

@@ -482,6 +482,10 @@ TEST(Comparison, HasTheWaitsThatWereMeasured) {
   EXPECT_TRUE(std::any_of(c.statements.begin(), c.statements.end(), [](const Statement& statement) {
     return statement.sentence == "Waits for locks fell from 4 s to 1 s of thread time, asleep or not.";
   }));
+  after.wait_places[0].sampled = true;
+  after.wait_places[0].waited_ci95 = {0, 5};
+  EXPECT_EQ(compare(before, after, {}).waits.at(0).verdict, Verdict::same) << "it may be as long as before";
+  after.wait_places[0].sampled = false;
   before.wait_places[0].kind = after.wait_places[0].kind = profile::WaitKind::condition;
   EXPECT_EQ(compare(before, after, {}).waits.at(0).verdict, Verdict::less) << "nothing is lost by waiting for work";
   before.wait_places[0].waited_s = 0.05;

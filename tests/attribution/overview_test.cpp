@@ -586,6 +586,25 @@ TEST(Findings, TheLargestWaitComesFirst) {
   }
 }
 
+TEST(Findings, SampledWaitsAreForTheObjectOfTheirFutex) {
+  Analysis a = analysis_of_waits();
+  for (WaitPlace& place : a.wait_places) {
+    place.sampled = true;
+    place.objects = {{"queue", "guard", "", ObjectKind::global, place.waited_s}};
+  }
+  const Finding finding = findings_of(a)[0];
+  EXPECT_EQ(finding.object, "queue");
+  EXPECT_EQ(
+      finding.sentence,
+      "Threads 0 and 1 wait for the mutex `queue.guard` in take() at a.cpp:14 and put() at a.cpp:20: 1.5 s, 38 % of "
+      "their elapsed time, asleep, by looks from outside. Enter it less often, keep the critical sections short, or "
+      "divide what it protects among several locks.");
+  a.wait_places[1].objects[0].field = "other";
+  EXPECT_EQ(findings_of(a)[0].sentence.find("put()"), std::string::npos) << "another lock";
+  a.wait_places[0].objects[0].kind = ObjectKind::unknown;
+  EXPECT_EQ(findings_of(a)[0].object, "") << "an address is no name";
+}
+
 TEST(Findings, ALockThatIsKnownHasAllOfItsPlaces) {
   Analysis a = analysis_of_waits();
   ObjectRow lock;

@@ -128,6 +128,20 @@ TEST_F(ThreadWaits, AddUpWhereEvidenceClaimsMoreThanThereWas) {
   }
 }
 
+TEST_F(ThreadWaits, SleepThatWasSampledComesBesideTheCostOfLocks) {
+  pays_for_lock(0.7);
+  waited_[0] = Waited{0.4, 0, 0.1, 0, true};
+  const models::CycleAccount waits = result().value();
+  EXPECT_NEAR(waits.total(), 4, 1e-9);
+  EXPECT_NEAR(waits[CycleClass::lock].value(), 1.1, 1e-9);
+  EXPECT_NEAR(waits[CycleClass::condition].value(), 0.1, 1e-9);
+  EXPECT_NEAR(waits[CycleClass::blocked].value(), 0.5, 1e-9) << "the rest of its sleep";
+  EXPECT_FALSE(waits[CycleClass::barrier]) << "it may have waited awake";
+  waited_[0] = Waited{1.5, 0, 0.5, 0, true};
+  EXPECT_NEAR(result().value()[CycleClass::lock].value(), 0.7 + 0.75, 1e-9) << "it slept for no more than 1 s";
+  EXPECT_NEAR(result().value().total(), 4, 1e-9);
+}
+
 TEST_F(ThreadWaits, AreNotKnownOfAThreadWhoseTimesAreNot) {
   rows_[0].end_ns = 0;  // and nor is when the session ended
   EXPECT_FALSE(result());

@@ -203,6 +203,40 @@ TEST(JsonReport, PerformanceIsWhatAllThreadsDidAltogether) {
   EXPECT_TRUE(unmeasured["threads"][0]["waiting_s"].is_null()) << "unknown is not 0";
 }
 
+TEST(JsonReport, SampledWaitsHaveNoCountAndNoTimeOnTheProcessor) {
+  auto analysis = test::sample_analysis();
+  analysis.session.config.measure_waits = 1;
+  analysis.processes.resize(1);
+  analysis.processes[0].observation = profile::Observation::outside;
+  analysis.loops[0].threads = {{0, 1, 1, 0}};
+  analysis.loops[0].waited = attribution::Waited{0.3, 0, 0, 0, true};
+  attribution::WaitPlace place;
+  place.kind = profile::WaitKind::futex;
+  place.waited_s = 0.3;
+  place.threads = {{0, 0.3, 0}};
+  place.sampled = true;
+  place.looks = 30;
+  place.waited_ci95 = {0.25, 0.35};
+  place.through = "pthread_join";
+  place.objects = {{"queue", "guard", "", attribution::ObjectKind::global, 0.3}};
+  analysis.wait_places = {place};
+  const json report = json::parse(render_json(analysis, View::loops));
+  const json& found = report["waiting"][0];
+  EXPECT_TRUE(found["count"].is_null());
+  EXPECT_TRUE(found["threads"][0]["count"].is_null());
+  EXPECT_EQ(found["looks"], 30);
+  EXPECT_EQ(found["waited_ci95"], (json{0.25, 0.35}));
+  EXPECT_EQ(found["through"], "pthread_join");
+  EXPECT_EQ(found["objects"], (json::array({{{"object", "queue"}, {"field", "guard"}, {"waited_s", 0.3}}})));
+  EXPECT_TRUE(report["loops"][0]["waited"]["count"].is_null());
+  EXPECT_TRUE(report["loops"][0]["threads"][0]["waiting_s"].is_null());
+  analysis.wait_places[0].sampled = false;
+  analysis.wait_places[0].objects.clear();
+  const json timed = json::parse(render_json(analysis, View::loops))["waiting"][0];
+  EXPECT_EQ(timed["count"], 0);
+  EXPECT_TRUE(timed["looks"].is_null() && timed["waited_ci95"].is_null() && timed["objects"].is_null());
+}
+
 TEST(JsonReport, WithoutACalibrationWaitsAreThereAndClassesNull) {
   auto analysis = test::sample_analysis();
   attribution::LoopFigures figures;

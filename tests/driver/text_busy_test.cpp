@@ -248,6 +248,25 @@ TEST(TextBusy, PlacesOfWaitsAreListed) {
   EXPECT_TRUE(line.ends_with("300 ms    1.20 k waits")) << line;
 }
 
+TEST(TextBusy, SampledWaitsHaveLooksAndTheirObjects) {
+  Analysis analysis = analysis_with(calibrated_figures());
+  attribution::WaitPlace place;
+  place.kind = profile::WaitKind::mutex;
+  place.function = "Queue::push(int)";
+  place.file = "/src/queue.h";
+  place.line = 88;
+  place.waited_s = 0.3;
+  place.sampled = true;
+  place.looks = 30;
+  place.objects = {{"queue", "guard", "", attribution::ObjectKind::global, 0.3}};
+  analysis.wait_places = {place};
+  EXPECT_TRUE(line_with(shown(analysis), "Queue::push(int)").ends_with("300 ms        30 looks"));
+  EXPECT_EQ(line_with(shown(analysis), "on queue.guard"), "      on queue.guard");
+  EXPECT_NE(line_with(shown(analysis), "by looks from outside"), "");
+  analysis.wait_places[0].objects.push_back({"other", "", "", attribution::ObjectKind::global, 0.1});
+  EXPECT_NE(line_with(shown(analysis), "on queue.guard: 300 ms, other: 100 ms"), "");
+}
+
 TEST(TextBusy, FitsTheWidthInEveryCharsetWhateverIsKnown) {
   LoopFigures uncalibrated = calibrated_figures();
   uncalibrated.busy_class = {};

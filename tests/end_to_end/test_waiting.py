@@ -3,6 +3,8 @@
 by thread, kind and source line, and have its place in where their time went. Needs no PMU."""
 
 import contextlib
+import json
+import linecache
 import os
 import signal
 import sqlite3
@@ -10,7 +12,7 @@ import subprocess
 import time
 
 import harness
-from harness import workload
+from harness import needs_events, workload
 
 MAX_OFF = 0.03  # of a thread's elapsed time
 KINDS = {"mutex": "mutex", "rwlock": "rwlock", "critical": "critical", "ordered": "critical", "barrier": "barrier",
@@ -191,6 +193,112 @@ class WaitingWithLlvm(Checked):
     def test_they_are_measured_on_demand_only(self):
         report, _ = self.observe(self.program, "--at", "team", "--rounds", "20")
         self.assertEqual(report["waiting"], [])
+
+
+class FromOutside(harness.Case):
+    """Looks at threads find them asleep on futexes: for how long, in which call, and on which object."""
+
+    def recorded(self, at, rounds):
+        report, truth = self.observe("waiting", "--at", at, "--rounds", rounds, options=["--observer", "--waits"])
+        self.check_times(at, report, truth, [1] * len(truth["threads"]))
+        return next(place for place in report["waiting"] if place["kind"] == KINDS[at])
+
+    def check_times(self, at, report, truth, parts, awake=False):
+        """`parts`: of each thread's time, that were observed. Time that a thread is ready to run is no sleep, so it may miss from
+        what is found; `awake`: so may time on the processor."""
+        found = waited_by(report, {KINDS[at]})
+        places = [place for place in report["waiting"] if place["kind"] == KINDS[at]]
+        self.assertTrue(places, report["waiting"])
+        for place in places:
+            low, high = place["waited_ci95"]
+            self.assertLessEqual(low, place["waited_s"])
+            self.assertLessEqual(place["waited_s"], high)
+            self.assertGreater(place["looks"], 0)
+            self.assertIsNone(place["count"])
+        unsure_s = sum(place["waited_ci95"][1] - place["waited_s"] for place in places)
+        by_tid = {thread["tid"]: thread for thread in report["threads"]}
+        for thread, part in zip(truth["threads"], parts):
+            mine, known_s = found.get(thread["tid"], 0), part * thread["waited_s"]
+            slack_s = unsure_s + MAX_OFF * part * thread["elapsed_s"]
+            ready_s = by_tid[thread["tid"]]["waits"]["runnable"] or 0
+            print(f"{at}: found {mine:.3f} s, known {known_s:.3f} s of {part * thread['elapsed_s']:.3f} s, +-{unsure_s:.3f} s; "
+                  f"ready to run for {ready_s:.3f} s")
+            self.assertLess(mine, known_s + slack_s)
+            if not awake:
+                self.assertGreater(mine, known_s - slack_s - ready_s)
+
+    def check_place(self, place, code, name):
+        self.assertIn(code, linecache.getline(place["file"], place["line"]), place)
+        self.assertTrue(any(harness.object_named({"name": each["object"]}, name) for each in place["objects"]), place["objects"])
+
+    @needs_events
+    def test_mutex(self):
+        report, truth = self.observe("waiting", "--at", "mutex", "--rounds", "600", options=["--observer", "--waits"])
+        self.check_times("mutex", report, truth, [1, 1])
+        place = next(place for place in report["waiting"] if place["kind"] == "mutex")
+        self.check_place(place, "a_mutex.lock()", "a_mutex")
+        self.assertIn("mutex", place["through"])
+        finding = next(finding for finding in report["findings"] if finding["kind"] == "wait")
+        self.assertIn("a_mutex", finding["object"])
+        self.assertIn("asleep, by looks from outside", finding["sentence"])
+        self.assertEqual(finding["consumer"], f"waiting.cpp:{place['line']}")
+
+    @needs_events
+    def test_rwlock(self):
+        """The function that takes it jumps there, so that the call is its caller's."""
+        self.check_place(self.recorded("rwlock", "600"), "wait();", "a_rwlock")
+
+    @needs_events
+    def test_posix_barrier(self):
+        self.check_place(self.recorded("barrier", "400"), "pthread_barrier_wait(&a_barrier)", "a_barrier")
+
+    @needs_events
+    def test_condition_variable(self):
+        self.check_place(self.recorded("condition", "600"), "a_condition.wait(lock)", "a_condition")
+
+    @needs_events
+    def test_semaphore(self):
+        self.check_place(self.recorded("semaphore", "600"), "sem_wait(", "turns")
+
+    @needs_events
+    def test_atomic_wait(self):
+        """The library yields some times before it sleeps: of that, looks see nothing."""
+        report, truth = self.observe("waiting", "--at", "atomic", "--rounds", "600", options=["--observer", "--waits"])
+        self.check_times("atomic", report, truth, [1, 1], awake=True)
+        place = next(place for place in report["waiting"] if place["kind"] == "futex" and place["line"])
+        self.assertTrue(place["file"].endswith("waiting.cpp"), place)
+
+    @needs_events
+    def test_a_running_program(self):
+        """What is found in the time of the attachment is what the threads' own clocks say of all of their time."""
+        with subprocess.Popen([workload("waiting"), "--at", "mutex", "--rounds", "1500"], stdout=subprocess.PIPE,
+                              text=True) as process:
+            self.addCleanup(process.kill)
+            time.sleep(0.5)
+            profile = self.path("run.db")
+            result = harness.run([harness.CROSSTALK, "record", "-q", "--waits", "-o", profile, "-p", str(process.pid),
+                                  "--duration", "3"])
+            self.assertEqual(result.status, 0, result.stderr)
+            truth = json.loads(process.communicate(timeout=120)[0])
+        report = self.report(profile)
+        self.check_times("mutex", report, truth, [report["duration_s"] / thread["elapsed_s"] for thread in truth["threads"]])
+        self.check_place(next(place for place in report["waiting"] if place["kind"] == "mutex"), "a_mutex.lock()", "a_mutex")
+
+    @needs_events
+    def test_who_waits_for_nobody_has_no_waits(self):
+        report, _ = self.observe("private_only", "--seconds", "1", options=["--observer", "--waits"])
+        for place in report["waiting"]:
+            self.assertIn("join", place["through"] or "", "of the thread that made the others")
+        busiest = max(report["threads"], key=lambda thread: thread["samples"])
+        self.assertIsNone(busiest["waits"]["lock"])
+        self.assertNotIn("wait", {finding["kind"] for finding in report["findings"]})
+
+    @needs_events
+    def test_they_are_looked_at_on_demand_only(self):
+        report, _ = self.observe("waiting", "--at", "mutex", "--rounds", "150", options=["--observer"])
+        self.assertEqual(report["waiting"], [])
+        with contextlib.closing(sqlite3.connect(self.path("run.db"))) as file:
+            self.assertEqual(file.execute("select count(*) from sampled_wait").fetchone(), (0,))
 
 
 if __name__ == "__main__":
