@@ -36,13 +36,14 @@ print(json.dumps(used))
 """
 
 # By column, rows of a file that refer to rows which it lacks.
+COLUMNS = (("sample", "thread", "thread"), ("thread", "process", "process"), ("module", "process", "process"),
+           ("trap", "watch", "watch"), ("sample", "watch", "watch"), ("sample", "stack", "stack"),
+           ("watch", "sample_stack", "stack"), ("process", "modules_of", "process"), ("thread_creation", "stack", "stack"),
+           ("sampled_wait", "thread", "thread"), ("sampled_wait", "stack", "stack"))
 REFERENCES = "SELECT " + ", ".join(
     f"(SELECT count(*) FROM {table} WHERE {column} IS NOT NULL AND {column} NOT IN (SELECT id FROM {other}))"
-    for table, column, other in (("sample", "thread", "thread"), ("thread", "process", "process"),
-                                 ("module", "process", "process"), ("trap", "watch", "watch"), ("sample", "watch", "watch"),
-                                 ("sample", "stack", "stack"), ("watch", "sample_stack", "stack"),
-                                 ("process", "modules_of", "process"), ("thread_creation", "stack", "stack"),
-                                 ("sampled_wait", "thread", "thread"), ("sampled_wait", "stack", "stack")))
+    for table, column, other in COLUMNS)
+NONE_LACKING = [(0,) * len(COLUMNS)]
 
 
 def rows(profile, query):
@@ -78,7 +79,7 @@ class Switching(harness.Case):
             self.assertIn(end, (None, facts["begin_ns"]))
             end = facts["end_ns"]
             if not lost:
-                self.assertEqual(rows(path, REFERENCES), [(0,) * 9], path)
+                self.assertEqual(rows(path, REFERENCES), NONE_LACKING, path)
             report = self.report(path)
             self.assertAlmostEqual(report["duration_s"], (end - facts["begin_ns"]) / 1e9, places=6)
             for thread in report["threads"]:
@@ -232,7 +233,7 @@ class FullDisk(Switching):
         warnings = [line for line in said().splitlines() if "next switch" in line or "will be incomplete" in line]
         self.assertEqual(len(warnings), 1, said())
         for path in finished(name):
-            self.assertEqual(rows(path, REFERENCES), [(0,) * 9], path)
+            self.assertEqual(rows(path, REFERENCES), NONE_LACKING, path)
 
 
 if __name__ == "__main__":
