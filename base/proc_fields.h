@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads files in /proc: values by name from lines "name: value" (cpuinfo, status, meminfo), fields of stat.
+// Reads files in /proc: values by name from lines "name: value" (cpuinfo, status, meminfo), fields of stat,
+// numbers of schedstat.
 #pragma once
 
 #include <fcntl.h>
@@ -7,10 +8,14 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
 #include <fstream>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 #include "base/unique_fd.h"
 
@@ -56,6 +61,38 @@ namespace crosstalk {
     begin = stat.find(' ', begin + 1);
   }
   return begin == stat.npos ? std::string_view() : stat.substr(begin + 1, stat.find(' ', begin + 1) - begin - 1);
+}
+
+/// Removes the number at the start of `text`, decimal or 0x and hexadecimal, with the space behind it.
+[[nodiscard]] inline std::optional<std::uint64_t> take_number(std::string_view& text) {
+  constexpr std::string_view hexadecimal = "0x";
+  const bool hex = text.starts_with(hexadecimal);
+  text.remove_prefix(hex ? hexadecimal.size() : 0);
+  std::uint64_t number = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number, hex ? 16 : 10);
+  if (error != std::errc{}) {
+    return std::nullopt;
+  }
+  text.remove_prefix(static_cast<std::size_t>(rest - text.data()));
+  text.remove_prefix(text.starts_with(' ') ? 1 : 0);
+  return number;
+}
+
+/// A thread's times so far by the scheduler, as in its file schedstat; up to a tick behind.
+struct ScheduleCounts {
+  std::uint64_t ran_ns = 0;
+  std::uint64_t ready_ns = 0;  // it waited for a processor
+  std::uint64_t turns = 0;     // on a processor
+};
+
+/// Parses the text of schedstat; nullopt: it is malformed, or the kernel does not count.
+[[nodiscard]] inline std::optional<ScheduleCounts> schedule_counts(std::string_view schedstat) {
+  const auto ran_ns = take_number(schedstat);
+  const auto ready_ns = take_number(schedstat);
+  const auto turns = take_number(schedstat);
+  // A kernel without these counters reports 0 turns for threads that have run.
+  return ran_ns && ready_ns && turns.value_or(0) != 0 ? std::optional(ScheduleCounts{*ran_ns, *ready_ns, *turns})
+                                                      : std::nullopt;
 }
 
 /// proc_field() of a file, which is read only up to that line; nullopt also if it cannot be read.

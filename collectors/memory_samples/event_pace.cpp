@@ -16,9 +16,7 @@ constexpr double largest_rise = 4096;                   // too long a one only t
 
 }  // namespace
 
-double period_by_chance(std::uint64_t& random) {
-  return 1 - period_spread + 2 * period_spread * (static_cast<double>(next_random(random) >> 11U) * 0x1p-53);
-}
+double period_by_chance(std::uint64_t& random) { return 1 - period_spread + 2 * period_spread * uniform(random); }
 
 std::uint64_t EventPace::weigh(const PerfSample& sample, bool shared_counters) {
   const std::uint64_t counted = sample.count - std::min(count_, sample.count);

@@ -5,7 +5,6 @@
 #include <sched.h>
 #include <unistd.h>
 
-#include <array>
 #include <charconv>
 #include <string>
 
@@ -110,17 +109,8 @@ std::optional<ThreadPlace> thread_place(std::string_view stat) {
 }
 
 std::optional<ThreadRuns> thread_runs(std::string_view schedstat) {
-  std::array<std::uint64_t, 3> numbers{};  // ran, waited, turns
-  const char* at = schedstat.data();
-  const char* const end = at + schedstat.size();
-  for (std::uint64_t& number : numbers) {
-    const auto [behind, error] = std::from_chars(at, end, number);
-    if (error != std::errc()) {
-      return std::nullopt;
-    }
-    at = behind == end ? end : behind + 1;
-  }
-  return numbers[2] != 0 ? std::optional(ThreadRuns{numbers[0], numbers[2]}) : std::nullopt;
+  const auto counts = schedule_counts(schedstat);
+  return counts ? std::optional(ThreadRuns{counts->ran_ns, counts->turns}) : std::nullopt;
 }
 
 std::uint32_t LineProber::probe(WatchedThread& thread, const collectors::Observation& seen, bool suspected) {

@@ -70,8 +70,8 @@ Turns::Turns(double budget)
 
 void Turns::review(std::size_t resting) {
   constexpr double share = 0.3;  // of the budget
-  if (const std::uint64_t more = count_ - std::exchange(reviewed_, count_); more != 0) {
-    cost_ns_ = std::exchange(spent_ns_, 0) / static_cast<double>(more);
+  if (count_ != 0) {
+    cost_ns_ = std::exchange(spent_ns_, 0) / static_cast<double>(std::exchange(count_, 0));
   }
   const double affordable_ns = static_cast<double>(resting) * cost_ns_ / (share * budget_);
   cycle_ns_ = std::clamp(affordable_ns, usual_ns_, std::max(usual_ns_, longest_cycle_ns));

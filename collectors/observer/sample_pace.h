@@ -64,14 +64,13 @@ class Turns {
   void review(std::size_t resting);
   /// From one turn of a thread to its next, 0.2 to 2 s.
   [[nodiscard]] double cycle_ns() const { return cycle_ns_; }
-  [[nodiscard]] std::uint64_t count() const { return count_; }
 
  private:
   double budget_;
   double usual_ns_, cycle_ns_;
   double cost_ns_ = 100'000;  // of a turn
-  std::uint64_t count_ = 0, reviewed_ = 0;
-  double spent_ns_ = 0;  // since the last review
+  std::uint64_t count_ = 0;   // since the last review
+  double spent_ns_ = 0;
 };
 
 /// The CPU time that the samples of a thread stand for. Samples from windows stand for the time between as well: each

@@ -23,9 +23,6 @@ constexpr std::uint64_t next_review_ns = 200'000'000;
 constexpr std::uint64_t least_telling_ns = 1'000'000;  // of a thread's CPU time
 constexpr std::uint64_t least_past_ns = 5'000'000;     // of its past, in which it began
 
-/// A random number in [0, 1).
-double uniform(std::uint64_t& random) { return static_cast<double>(next_random(random) >> 11U) * 0x1p-53; }
-
 }  // namespace
 
 /// The past of a thread tells how often it switches. On a busy machine any thread does, and sampling costs less than
@@ -170,17 +167,14 @@ void Session::take_last_samples(WatchedThread& thread) {
                 [](const Arrival& arrival) { return std::holds_alternative<std::monostate>(arrival.record); });
 }
 
-/// A thread that switches very often goes to rest, and ends to.
+/// A thread that switches very often goes to rest, or ends its rest: it is time to.
 void Session::take_turn(WatchedThread& thread, std::uint64_t now_ns) {
-  if (thread.part >= 1 && !thread.rests()) {
-    return;
-  }
-  if (thread.rests() && now_ns >= thread.turn_ns) {
+  if (thread.rests()) {
     turns_.begin();
     if (!rouse(thread, now_ns) && !is_there(thread.process->pid(), thread.tid)) {
       expect_end_of(thread);
     }
-  } else if (!thread.rests() && now_ns >= thread.turn_ns && !watches_.involves(thread)) {
+  } else if (!watches_.involves(thread)) {
     take_last_samples(thread);
     if (watches_.involves(thread)) {
       return;
@@ -197,14 +191,15 @@ void Session::take_turn(WatchedThread& thread, std::uint64_t now_ns) {
 }
 
 void Session::take_turns(std::uint64_t now_ns) {
-  const std::uint64_t turns = turns_.count();
-  const std::uint64_t before_ns = cpu_ns();
   for (const auto& process : targets_.processes()) {
     for (const auto& thread : process->threads()) {
-      take_turn(*thread, now_ns);
+      if ((thread->part < 1 || thread->rests()) && now_ns >= thread->turn_ns) {
+        const std::uint64_t before_ns = cpu_ns();
+        take_turn(*thread, now_ns);
+        turns_.charge(cpu_ns() - before_ns);
+      }
     }
   }
-  turns_.charge(turns_.count() != turns ? cpu_ns() - before_ns : 0);
 }
 
 /// The profile says what CPU time lies between two samples, rests included.

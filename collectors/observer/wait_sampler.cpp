@@ -222,7 +222,7 @@ void WaitSampler::look(const Targets& targets, std::uint64_t now_ns) {
   }
   spent_ns_ += thread_cpu_ns() - before_ns;
   ++rounds_;
-  const double by_chance = 0.5 + static_cast<double>(next_random(random_) >> 11U) * 0x1p-53;  // mean 1
+  const double by_chance = 0.5 + uniform(random_);  // mean 1
   due_ns_ = monotonic_ns() + static_cast<std::uint64_t>(static_cast<double>(pause_ns_) * by_chance);
 }
 

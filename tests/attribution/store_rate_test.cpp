@@ -11,8 +11,6 @@
 namespace crosstalk::attribution::store_rate_test {
 namespace {
 
-double uniform(std::uint64_t& state) { return static_cast<double>(next_random(state) >> 11U) * 0x1p-53; }
-
 /// Probes of a line that a partner, active for a part of the time, stores to at random moments.
 ProbeOutcomes outcomes(double active, double rate, int count, std::uint64_t seed) {
   ProbeOutcomes result;

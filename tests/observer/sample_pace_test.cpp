@@ -113,7 +113,7 @@ double represented(double late, int windows, std::uint64_t random) {
   double stands_for_ns = 0;
   for (int window = 0; window < windows; ++window) {
     share.begin_window(ran_ns);
-    const double jitter = 0.5 + static_cast<double>(next_random(random) >> 11U) * 0x1p-53;
+    const double jitter = 0.5 + uniform(random);
     const double clocked_ns = window_ns * late * jitter;
     for (double at_ns = 0; at_ns < clocked_ns; at_ns += 100e3) {
       stands_for_ns += share.take(100e3);
