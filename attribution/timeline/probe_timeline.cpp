@@ -40,12 +40,14 @@ struct AlikeProbes {
 };
 
 /// The communications that a probe saw, each counted `weight` times to include unseen ones.
-OwnershipTimeline tell(const profile::WatchRow& watch, LineBytes changed, double weight, const ProbedLines& lines) {
+OwnershipTimeline tell(std::span<const profile::WatchRow> watches, std::size_t index, double weight,
+                       const ProbedLines& lines) {
+  const profile::WatchRow& watch = watches[index];
   OwnershipTimeline timeline;
   AccessPoint consumer = sampled_access(watch);
   consumer.sampled = false;  // it is seen itself, and not expected to come back
-  const bool same_bytes = changed.overlaps(consumer.bytes);
-  const std::vector<ProbedLines::Use> users = lines.who_stored(watch, changed);
+  const bool same_bytes = lines.changed(index).overlaps(consumer.bytes);
+  const std::vector<ProbedLines::Use> users = lines.who_stored(index);
   double samples = 0;
   for (const ProbedLines::Use& use : users) {
     samples += use.samples;
@@ -122,13 +124,14 @@ ProbedLines::ProbedLines(std::span<const profile::WatchRow> watches, std::span<c
     : watches_(watches), threads_(threads), shared_(shared), code_(code), changed_(watches.size()) {
   std::map<MemoryPlace, std::uint32_t> probes;
   for (const profile::WatchRow& watch : watches) {
-    if (const auto line = place(watch.thread, watch.time_ns, watch.line); line && watch.probe) {
-      ++probes[*line];
+    places_.push_back(place(watch.thread, watch.time_ns, watch.line));
+    if (places_.back() && watch.probe) {
+      ++probes[*places_.back()];
     }
   }
   for (std::size_t i = 0; i < watches.size(); ++i) {
     const profile::WatchRow& watch = watches[i];
-    const auto line = place(watch.thread, watch.time_ns, watch.line);
+    const auto& line = places_[i];
     // A waiting thread is sampled repeatedly, so values are compared only on lines that were probed twice.
     if (!line || !may_have_seen_store(watch) || (watch.probe->changed == 0 && probes[*line] < 2)) {
       continue;
@@ -169,7 +172,7 @@ std::optional<MemoryPlace> ProbedLines::place(ThreadId thread, std::uint64_t tim
              : std::nullopt;
 }
 
-std::optional<ThreadId> ProbedLines::only_other(MemoryPlace line, ThreadId self, bool busy) const {
+std::optional<ProbedLines::OnlyOther> ProbedLines::only_other(MemoryPlace line, ThreadId self) const {
   constexpr std::uint64_t hardly = 50;  // one in so many samples
   std::uint64_t all = 0;
   std::uint64_t most = 0;
@@ -186,7 +189,8 @@ std::optional<ThreadId> ProbedLines::only_other(MemoryPlace line, ThreadId self,
       most = std::max(most, samples);
     }
   }
-  return (others - most) * hardly < all && (!busy || most * hardly >= all) ? busiest : std::nullopt;
+  return busiest && (others - most) * hardly < all ? std::optional(OnlyOther{*busiest, most * hardly >= all})
+                                                   : std::nullopt;
 }
 
 void ProbedLines::note(AccessPoint point, MemoryPlace place, std::uint8_t width, Evidence evidence) {
@@ -249,15 +253,15 @@ void ProbedLines::add(const profile::SampleRow& sample) {
 }
 
 /// Returns none if several threads store to such bytes on the page: an element without samples may be anybody's.
-std::vector<ProbedLines::Use> ProbedLines::who_stores_nearby(const profile::WatchRow& watch, LineBytes changed) const {
+std::vector<ProbedLines::Use> ProbedLines::who_stores_nearby(std::size_t watch) const {
   constexpr double least = 6;  // samples: of two equally busy threads, the chance that one has all of so many is 3 %
   std::vector<Use> uses;
-  const auto line = place(watch.thread, watch.time_ns, watch.line);
+  const auto& line = places_[watch];
   const auto page = line ? pages_.find(page_of(*line)) : pages_.end();
   double samples = 0;
   if (page != pages_.end()) {
     for (const Use& use : page->second) {
-      if (use.point.thread != watch.thread && use.point.bytes.overlaps(changed)) {
+      if (use.point.thread != watches_[watch].thread && use.point.bytes.overlaps(changed_[watch])) {
         uses.push_back(use);
         samples += use.samples;
       }
@@ -268,21 +272,23 @@ std::vector<ProbedLines::Use> ProbedLines::who_stores_nearby(const profile::Watc
   return several || samples < least ? std::vector<Use>() : uses;
 }
 
-std::vector<ProbedLines::Use> ProbedLines::who_stored(const profile::WatchRow& watch, LineBytes changed) const {
+std::vector<ProbedLines::Use> ProbedLines::who_stored(std::size_t watch) const {
   std::vector<Use> best;
-  const auto line = place(watch.thread, watch.time_ns, watch.line);
+  const auto& line = places_[watch];
   const auto found = line ? lines_.find(*line) : lines_.end();
   if (found == lines_.end()) {
     return best;
   }
-  const std::optional<ThreadId> only = only_other(*line, watch.thread, false);
+  const ThreadId self = watches_[watch].thread;
+  const LineBytes changed = changed_[watch];
+  const std::optional<OnlyOther> only = only_other(*line, self);
   int best_rank = 0;
   for (const Use& use : found->second) {
     const bool there = use.point.bytes.overlaps(changed);
-    const int rank = use.point.thread == watch.thread                       ? 0
+    const int rank = use.point.thread == self                               ? 0
                      : there && use.evidence == Evidence::stores            ? 4
                      : there && use.evidence == Evidence::is_about_to_store ? 3
-                     : only != use.point.thread                             ? 0
+                     : !only || only->thread != use.point.thread            ? 0
                      : there && use.evidence == Evidence::loads             ? 2
                                                                             : 1;
     if (rank > best_rank) {
@@ -294,11 +300,11 @@ std::vector<ProbedLines::Use> ProbedLines::who_stored(const profile::WatchRow& w
     }
   }
   if (best.empty()) {
-    best = who_stores_nearby(watch, changed);
+    best = who_stores_nearby(watch);
   }
-  if (const auto busy = best.empty() ? only_other(*line, watch.thread, true) : std::nullopt) {
+  if (best.empty() && only && only->busy) {
     AccessPoint unknown;
-    unknown.thread = *busy;
+    unknown.thread = only->thread;
     unknown.bytes = changed;
     best.push_back({unknown, Evidence::loads, 1});
   }
@@ -319,7 +325,7 @@ ProbeRates tell_probes(std::span<const profile::WatchRow> watches, std::span<Own
   ProbeRates rates = probe_rates(watches, lines);
   for (std::size_t i = 0; i < watches.size() && i < timelines.size(); ++i) {
     if (watches[i].probe && !lines.changed(i).empty()) {
-      timelines[i] = tell(watches[i], lines.changed(i), 1 / rates.rates[rates.of_watch[i]].detection, lines);
+      timelines[i] = tell(watches, i, 1 / rates.rates[rates.of_watch[i]].detection, lines);
     }
   }
   return rates;

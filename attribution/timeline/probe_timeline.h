@@ -45,27 +45,31 @@ class ProbedLines {
   /// Bytes that others have stored to: between the looks, or since the last load of a thread that repeats it to see
   /// that.
   [[nodiscard]] LineBytes changed(std::size_t watch) const;
-  /// Returns the uses of threads that may have stored to the bytes `changed` while the thread of `watch` stood still:
+  /// Returns the uses of threads that may have stored to the changed bytes while the thread of `watch` stood still:
   /// those sampled storing there; if there are none, those sampled where such a store follows soon, such as threads
   /// that wait for their turn. If there are none of these either and the process has only one other busy thread, which
   /// uses the line, returns that thread's uses. If nobody else was sampled there, since arrays of structures repeat,
   /// the only thread that is known to store to the same bytes of other lines on the page. If nobody is known, the only
   /// other busy thread that can reach the line, without an instruction. Else returns none. Threads of other processes
   /// count where these share the memory.
-  [[nodiscard]] std::vector<Use> who_stored(const profile::WatchRow& watch, LineBytes changed) const;
+  [[nodiscard]] std::vector<Use> who_stored(std::size_t watch) const;
 
  private:
   /// Notes a use of `width` bytes at `place` if their line was probed or, if it stores, if another line on its page
   /// was.
   void note(AccessPoint point, MemoryPlace place, std::uint8_t width, Evidence evidence);
   static void note(std::vector<Use>& uses, const AccessPoint& point, Evidence evidence);
-  [[nodiscard]] std::vector<Use> who_stores_nearby(const profile::WatchRow& watch, LineBytes changed) const;
+  [[nodiscard]] std::vector<Use> who_stores_nearby(std::size_t watch) const;
   [[nodiscard]] std::optional<MemoryPlace> place(ThreadId thread, std::uint64_t time_ns, std::uint64_t address) const;
 
   void compare_value(const profile::SampleRow& sample);
-  /// Returns the other thread that can reach the line, if samples show no second busy one beside `self`: of those of
-  /// the process or, of shared memory, of all that have been sampled in it. `busy`: it must be busy itself.
-  [[nodiscard]] std::optional<ThreadId> only_other(MemoryPlace line, ThreadId self, bool busy) const;
+  /// A thread that can reach a line, when samples show no second busy one beside the thread that was probed there: of
+  /// those of the process or, of shared memory, of all that have been sampled in it.
+  struct OnlyOther {
+    ThreadId thread;
+    bool busy = false;
+  };
+  [[nodiscard]] std::optional<OnlyOther> only_other(MemoryPlace line, ThreadId self) const;
 
   std::span<const profile::WatchRow> watches_;
   std::span<const profile::ThreadRow> threads_;
@@ -74,7 +78,8 @@ class ProbedLines {
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint32_t> probes_;  // by thread and time
   std::map<std::uint32_t, std::uint64_t> samples_;                           // by thread
   std::set<std::pair<std::uint32_t, std::uint32_t>> sharers_;                // of shared memory, and threads
-  std::vector<LineBytes> changed_;                                           // by watch
+  std::vector<std::optional<MemoryPlace>> places_;  // of lines, by watch; none: of an unknown thread
+  std::vector<LineBytes> changed_;                  // by watch
   std::map<MemoryPlace, std::vector<Use>> lines_;
   std::map<MemoryPlace, std::vector<Use>> pages_;  // stores
 };
