@@ -11,7 +11,7 @@ UNIT = {"accesses": "loads and stores, as by PEBS", "ops": "micro-operations, as
 REGISTERS, THREADS, SHARED = 4, 4, 50  # of the sweeps that vary something else
 DEFAULT, PUBLISHED = "post_stratified", "board"
 LARGEST_BIAS = 0.02
-# Of what is varied beyond the published study: what the first column holds, and what is usual.
+# Parameters beyond the published study: the words of the first column, and the usual value.
 DIMENSIONS = {"skid": ("the sample", "is of the access at which the counter ran out"),
               "latency": ("least latency of sampled loads", "none"),
               "board": ("the bulletin board remembers", "4096 lines"),
@@ -43,14 +43,14 @@ How the rest is modelled, and what it does:
 - *The instruction of the access before* (PEBS without its correction): harmless, too. *The address of the access before*: its
   watch begins one access late. If a store follows a load of the same line, the load's watch begins after the store, and what follows
   the visit counts twice.
-- *Skid by a time*: the sample is of the first access that begins so much after the counter ran out. What follows a quick access at
-  once is passed over, so the number is low.
-- *Least latency*: loads that take less are neither counted nor sampled, but for one of each private visit; stores all are. Loads
-  that wait for their line are then most of the samples. Where stores follow the loads, the number is right all the same; of
-  updates, those that follow a slow one are less than those that follow any, so that it is low, more so than the published one. A
-  report cannot tell these apart and says no number.
+- *Skid by a time*: the sample is of the first access that begins so much after the counter ran out. It
+  passes over accesses that follow a quick one at once, so the number is low.
+- *Least latency*: loads that take less are neither counted nor sampled, but for one of each private visit; stores all are. Most
+  samples are then of loads that wait for their line. If stores follow the loads, the number is right all the same. For updates it
+  is low, and lower than the published one, because fewer updates follow a slow one than follow any. A report cannot tell these
+  cases apart and gives no number.
 - *The bulletin board*: a small one forgets a line before another thread is sampled there, so fewer lines are suspected and watched.
-  That costs detections and makes no bias. The published estimator counts what it detects, so it falls with the board.
+  This costs detections and makes no bias. The published estimator counts what it detects, so it falls with the board.
 - *Probe*: the sampled thread stands still between two looks, 0.25 to 16.4 us apart. They see that others store meanwhile, not
   whether the thread would have come back before: a load that its own store follows counts like one that others follow. Costs by
   the clock's samples do not need to know this, numbers do, and a report says none.

@@ -77,8 +77,6 @@ std::string own_pid(pid_t pid) {
   return std::string(ids.substr(ids.find_last_of(" \t") + 1));
 }
 
-using MappedAt = ModuleFiles::MappedAt;
-
 // begin-end perms offset major:minor inode   path
 std::optional<MappedAt> mapped_at(std::string_view maps, std::uint64_t address) {
   std::string_view rest = maps;

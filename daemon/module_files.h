@@ -20,19 +20,19 @@
 
 namespace crosstalk::daemon {
 
+/// A process's mapping at one address.
+struct MappedAt {
+  std::string range;  // its name in map_files
+  std::uint64_t inode = 0;
+  bool gone = false;  // the path no longer leads to the file
+};
+
 /// Not thread-safe.
 class ModuleFiles {
  public:
   /// `since_s`: CLOCK_REALTIME seconds. Files that changed since then may have been replaced under the processes that
   /// run them.
   explicit ModuleFiles(std::int64_t since_s) : since_s_(since_s) {}
-
-  /// A process's mapping at one address.
-  struct MappedAt {
-    std::string range;  // its name in map_files
-    std::uint64_t inode = 0;
-    bool gone = false;  // the path no longer leads to the file
-  };
 
   /// Completes a module that process `pid` has just mapped: adds the hash of a file without a build id
   /// (base/file_content.h; hashed once until it changes). Uses the mapped file, whatever its path leads to now. If only

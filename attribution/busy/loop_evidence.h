@@ -37,8 +37,8 @@ class LoopEvidence {
 /// seconds, which `evidence.kernel_s` then excludes.
 double tell_of_measured(const Waited& waited, const ThreadTotal& samples, double sampled,
                         models::CycleEvidence& evidence);
-/// Adds waits in which looks found the thread asleep, `waited`, to evidence of waits on the processor. That there were
-/// none is no evidence: it may have waited awake.
+/// Adds sampled waits, which are sleep, to evidence of waits on the processor. A thread without any may have waited
+/// awake.
 void tell_of_sleep(const Waited& waited, models::CycleEvidence& evidence);
 
 }  // namespace crosstalk::attribution

@@ -42,7 +42,7 @@ struct LookSum {
   }
 };
 
-/// What looks at a thread say of all its time. The scheduler knows how long it slept, and looks, at what: each that
+/// A thread's sleep, by looks at it. The scheduler tells how long it slept, and the looks tell where: each that
 /// found it asleep stands for an equal part of that sleep. Without the scheduler's times it stands for the time since
 /// the look before.
 struct SleepOfThread {

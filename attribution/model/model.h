@@ -301,7 +301,7 @@ struct WaitPlace {
   double waited_s = 0;
   std::uint64_t count = 0;
   std::vector<Thread> threads;  // by index
-  // Of waits that looks from outside have sampled, which have no count:
+  // Only waits that looks from outside have sampled have these, and no count:
   bool sampled = false;
   std::uint64_t looks = 0;           // that found threads asleep there
   Interval waited_ci95 = {};         // of waited_s

@@ -348,7 +348,7 @@ INSTANTIATE_TEST_SUITE_P(
                     // Which access is sampled is as much by chance as before.
                     Varied{"accesses", "_skid_1"}, Varied{"accesses", "_pairs_skid_10"},
                     Varied{"accesses", "_skid_100"}, Varied{"accesses", "_pairs_skid_instruction"},
-                    // What follows a quick access at once is passed over.
+                    // The sample passes over accesses that follow a quick one at once.
                     Varied{"accesses", "_skid_20ns", -0.10, -0.02},
                     Varied{"accesses", "_pairs_skid_200ns", -0.20, -0.06},
                     // The watch of a load begins after its own store.
