@@ -50,11 +50,11 @@ class IntervalTotals {
   template <class Known>
   [[nodiscard]] IntervalTotals next(Known is_known) const {
     IntervalTotals next;
+    next.thread_bases_ = thread_bases_;  // one of which this file tells nothing may have more totals later
     for (const auto& [thread, told] : threads_) {
-      if (is_known(ThreadId{thread})) {
-        next.thread_bases_[thread] = told.base_after;
-      }
+      next.thread_bases_[thread] = told.base_after;
     }
+    std::erase_if(next.thread_bases_, [&](const auto& base) { return !is_known(ThreadId{base.first}); });
     const auto keep = [&](const auto& from, auto& to) {
       for (const auto& [key, row] : from) {
         if (is_known(row.thread)) {

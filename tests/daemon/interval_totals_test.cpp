@@ -54,6 +54,15 @@ TEST(IntervalTotals, ARowThatIsPutAgainCountsFromTheSameBegin) {
   EXPECT_EQ(second.next(all).of(thread(60, 60), 200 * ms, 250 * ms).cpu_ns, 10 * ms);
 }
 
+TEST(IntervalTotals, AThreadOfWhichAFileTellsNothingCountsOnInTheNext) {
+  IntervalTotals first;
+  (void)first.of(thread(30, 30), 0, 150 * ms);
+  IntervalTotals third = first.next(all).next(all);
+  const profile::ThreadRow then = third.of(thread(50, 50), 200 * ms, 250 * ms);
+  EXPECT_EQ(then.samples, 20U);
+  EXPECT_EQ(then.cpu_ns, 20 * ms);
+}
+
 /// A thread's own clock is read at its samples only: the scheduler tells of the time since then.
 TEST(IntervalTotals, TimeSinceTheLastSampleCountsWhereItWasUsed) {
   IntervalTotals first;
