@@ -18,8 +18,8 @@ Machines that others use too change their speed by tens of percent within second
   recorded / bare of each such pair: the median and, in brackets, its 95 % interval (bootstrap). Control: *bare / bare*
   is the same for two bare runs, and shows how far to believe it.
   Programs that spin, or that hang on which processors their threads meet, cannot be run so; their CPU time is of
-  runs in turns, {alone} times (`hackbench` {most} times), by lower quartiles. Of two `hackbench` at the same time, the one
-  that starts later switches context up to twice as often, recorded or not; one after the other, they do alike.
+  runs in turns, at least {alone} times, by lower quartiles. Of two `hackbench` at the same time, the one that starts
+  later switches context up to twice as often, recorded or not; one after the other, they do alike.
 - *in turns*, {turns} times, every second pair in reverse order: *run time* is what a user waits (for the server: what its
   load took), recorded / bare of the lower quartiles, with the bootstrap's 95 % interval.
 
@@ -36,6 +36,13 @@ the fixed cost of a recording: {start_ms:.0f} ms of CPU time for a program that 
 
 Machine: {machine}.
 """
+
+IN_TURNS = """
+The programs that run in turns, pair by pair: *median ratio* is of the pairs' CPU time, recorded / bare, with its 95 %
+interval (bootstrap). The aim is an upper bound of {aim} at most. An interval that reaches more than a point from its
+median leaves it undecided.
+"""
+AIM = 1.03
 
 
 def together(program, folder, paths):
@@ -89,6 +96,18 @@ def row(program, result):
             f"{statistics.median(result['memory']) / 1e6:+.1f} MB"]
 
 
+def verdict(ratio):
+    if max(ratio.high - ratio.median, ratio.median - ratio.low) > 0.01 and ratio.low <= AIM:
+        return "undecided"
+    return "reached" if ratio.high <= AIM else "missed"
+
+
+def row_of_pairs(program, result):
+    ratios = [observed / bare for observed, bare in zip(result["observed_turn"], result["bare_turn"])]
+    ratio = common.median_with_interval(ratios)
+    return [f"`{program.name}`", len(ratios), ratio, verdict(ratio)]
+
+
 def start_costs(folder, runs=11):
     """CPU time in ms of a program that does nothing: recorded, bare."""
     empty = ["/bin/true"]
@@ -104,7 +123,7 @@ def main():
     options = parser.parse_args()
     if options.pairs < 1 or options.turns < 0:
         parser.error(f"--pairs {options.pairs} must be at least 1 and --turns {options.turns} at least 0")
-    rows, absent = [], []
+    rows, rows_of_pairs, absent = [], [], []
     with common.Folder() as folder:
         start_ms, bare_ms = start_costs(folder)
         for program in programs.all_programs():
@@ -113,17 +132,22 @@ def main():
             if not program.available():
                 absent.append(program.name)
                 continue
-            rows.append(row(program, measure(program, folder, options.pairs, options.turns)))
+            result = measure(program, folder, options.pairs, options.turns)
+            rows.append(row(program, result))
+            if program.alone:
+                rows_of_pairs.append(row_of_pairs(program, result))
     text = common.table(["program", "threads", "bare", "CPU time", "bare / bare", "self-measured", "difference",
-                         "run time", "memory"], rows)
+                         "run time", "memory"], rows) + "\n"
+    if rows_of_pairs:
+        text += IN_TURNS.format(aim=AIM) + "\n" + common.table(["program", "pairs", "median ratio", "aim"], rows_of_pairs) + "\n"
     print(text)
     if absent:
         print("not installed and left out: " + ", ".join(absent), file=sys.stderr)
     if not options.only:
-        explanation = EXPLANATION.format(pairs=options.pairs, turns=options.turns, alone=options.pairs + options.turns,
-                                         most=max(options.pairs + options.turns, max(program.alone for program in programs.all_programs())),
+        alone = min(program.alone for program in programs.all_programs() if program.alone)
+        explanation = EXPLANATION.format(pairs=options.pairs, turns=options.turns, alone=max(options.pairs + options.turns, alone),
                                          machine=common.machine(), start_ms=start_ms, bare_ms=bare_ms)
-        common.write_section("overhead.md", "programs", explanation + "\n" + text + "\n")
+        common.write_section("overhead.md", "programs", explanation + "\n" + text)
 
 
 if __name__ == "__main__":

@@ -89,7 +89,7 @@ class Redis:
     that the load took are what is compared."""
 
     name, threads, needs = "redis-server --io-threads 2", "6", ["redis-server", "redis-benchmark", "redis-cli"]
-    alone = 1  # its I/O threads spin
+    alone = 30  # its I/O threads spin
 
     def available(self):
         return all(shutil.which(tool) for tool in self.needs)
@@ -176,5 +176,5 @@ def all_programs():
         Program("hackbench -T (pipes)", "80", ["hackbench"],
                 lambda f: hackbench(), alone=36),
         Program("switching (pipe ping-pong, one processor)", "3", [workload, "taskset"],
-                lambda f: pipe_ping_pong(1600000), alone=1),
+                lambda f: pipe_ping_pong(1600000), alone=30),
     ]
