@@ -21,6 +21,7 @@ xadd`: an old value that is not a thread's own last result proves that the other
 its transfers exactly, and times them. They are recorded for {seconds} s with `--method probe`, {runs} times each; shown are medians.
 
 - *transfers*: counted by the program, a second.
+- *timed*: their time in all, without what the program's clock itself takes.
 - *found*: of the cost found, how many transfers it is at the program's own time of one; of those counted. *held*: in how many
   of the runs with an interval it holds the timed cost.
 - *probes*: lines that were read twice.
@@ -48,7 +49,7 @@ def record(folder, seconds, options):
 class Run:
     def __init__(self, truth, report):
         self.rate = truth["true"] / truth["seconds"]
-        self.timed_s = sum(map(sum, truth["true_cost"]))
+        self.timed_s = sum(map(sum, truth["true_cost"])) - truth["true"] * truth["clock_us"] * 1e-6
         total = report["communication"]["totals"]["true_sharing"]
         self.found_s = total["cost_s"] or 0
         interval = total["cost_ci95"]

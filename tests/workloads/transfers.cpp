@@ -42,6 +42,17 @@ double ticks_of_us() {
   return static_cast<double>(__rdtsc() - begin) / (while_measured.elapsed() * 1e6);
 }
 
+/// Microseconds that the clock of costs finds in an empty stretch, which each of its times includes.
+double us_of_clock(double us_ticks) {
+  constexpr int times = 4096;
+  CostClock clock;
+  for (int n = 0; n < times; ++n) {
+    clock.begin();
+    clock.end(0, workload::Sharing::same_word);
+  }
+  return clock.ticks(0, workload::Sharing::same_word) / times / us_ticks;
+}
+
 void work(std::uint64_t ticks) {
   const std::uint64_t begin = __rdtsc();
   while (__rdtsc() - begin < ticks) {
@@ -82,6 +93,7 @@ int main(int argc, char** argv) {
   const bool shared = flags.word("--counter") == "shared";
   const Pace pace{flags.real("--interval-us"), flags.real("--duty") / 100};
   const double us_ticks = ticks_of_us();
+  const double clock_us = us_of_clock(us_ticks);
 
   const Deadline deadline(flags.real("--seconds"));
   std::array<Tally, threads> tallies;
@@ -103,7 +115,8 @@ int main(int argc, char** argv) {
     additions += tally.additions;
     foreign_stores += tally.foreign_stores;
   }
-  truth.print(deadline.elapsed(), "\"additions\":" + std::to_string(additions) +
+  truth.print(deadline.elapsed(), "\"clock_us\":" + std::to_string(clock_us) +
+                                      ",\"additions\":" + std::to_string(additions) +
                                       ",\"foreign_stores\":" + std::to_string(foreign_stores) +
                                       ",\"sum\":" + std::to_string(counters[0].value + counters[1].value));
 }
