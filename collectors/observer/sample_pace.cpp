@@ -22,6 +22,14 @@ constexpr double longest_cycle_ns = 2e9;
 
 }  // namespace
 
+double share_for_samples(double upkeep) {
+  constexpr double usual = 0.5;
+  constexpr double least = 0.1;
+  constexpr double for_watches = 0.25;
+  const double left = 1 - for_watches - upkeep;
+  return left < least ? usual : std::min(left, usual);
+}
+
 SamplePace::SamplePace(std::uint64_t wanted_ns, double allowed, double guess_ns)
     : wanted_ns_(wanted_ns), allowed_(allowed), cost_ns_(guess_ns) {}
 
@@ -68,12 +76,12 @@ Turns::Turns(double budget)
       usual_ns_(usual_cycle_ns * std::clamp(usual_budget / budget_, 1.0, longest_by_budget)),
       cycle_ns_(usual_ns_) {}
 
-void Turns::review(std::size_t resting) {
-  constexpr double share = 0.3;  // of the budget
+void Turns::review(std::size_t resting, double busy) {
+  constexpr double share = 0.2;  // of the budget
   if (count_ != 0) {
     cost_ns_ = std::exchange(spent_ns_, 0) / static_cast<double>(std::exchange(count_, 0));
   }
-  const double affordable_ns = static_cast<double>(resting) * cost_ns_ / (share * budget_);
+  const double affordable_ns = static_cast<double>(resting) * cost_ns_ / (share * budget_ * busy);
   cycle_ns_ = std::clamp(affordable_ns, usual_ns_, std::max(usual_ns_, longest_cycle_ns));
 }
 

@@ -16,12 +16,20 @@ struct SampledSpell {
   double cost_ns = 0;       // of them, and of all that comes as often
 };
 
+/// Returns the part of the budget for samples and for what clocks cost at context switches: half of it. It is less if
+/// `upkeep`, the part that goes on without samples, would leave less than a quarter for watches. If upkeep leaves
+/// nearly nothing for them in any case, samples keep their half.
+[[nodiscard]] double share_for_samples(double upkeep);
+/// The part of it that taking samples may take; the rest is for clocks.
+inline constexpr double of_samples = 0.7;
+
 class SamplePace {
  public:
   /// `wanted_ns`: CPU time between two samples of a thread. `allowed`: the part of it that taking them may take.
   /// `guess_ns`: the cost of a sample, as long as few were taken.
   SamplePace(std::uint64_t wanted_ns, double allowed, double guess_ns);
 
+  void allow(double part) { allowed_ = part; }
   /// Returns the period from now on.
   std::uint64_t review(const SampledSpell& spell);
   [[nodiscard]] double sample_cost_ns() const { return cost_ns_; }
@@ -60,8 +68,8 @@ class Turns {
   void begin() { ++count_; }
   /// The observer's CPU time for turns.
   void charge(std::uint64_t ns) { spent_ns_ += static_cast<double>(ns); }
-  /// Sets the cycle from now on. `resting`: threads that take turns.
-  void review(std::size_t resting);
+  /// Sets the cycle from now on. `resting`: threads that take turns. `busy`: processors that all threads use, at most 1.
+  void review(std::size_t resting, double busy);
   /// From one turn of a thread to its next, 0.2 to 2 s.
   [[nodiscard]] double cycle_ns() const { return cycle_ns_; }
 

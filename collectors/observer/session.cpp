@@ -22,7 +22,6 @@ constexpr std::uint64_t second = 1'000'000'000;
 // The kernel takes a record's time before others can see the record.
 constexpr std::uint64_t settling_ns = 30'000;
 constexpr std::uint64_t idle_ns = 20'000'000;
-constexpr double sample_share = 0.35;                  // of the budget: for samples
 constexpr double sample_guess = 3;                     // a sample's cost, in times of its cost to its thread
 constexpr std::uint64_t first_review_ns = 50'000'000;  // soon: the threads may be such that switch all the time
 
@@ -43,7 +42,7 @@ Session::Session(ArenaAccess arena, std::uint32_t registers, const Selection& se
       watches_(*this, budget_, settings_of(targets_.arena().config, registers)),
       sampling_(targets_, *finder_, budget_, watches_),
       waits_(targets_.arena().config, random_state(random_, 1), monotonic_ns()),
-      pace_(targets_.arena().config.period_ns, sample_share * targets_.arena().config.budget,
+      pace_(targets_.arena().config.period_ns, of_samples * share_for_samples(0) * targets_.arena().config.budget,
             sample_guess * targets_.arena().config.perf_sample_cost_ns),
       turns_(targets_.arena().config.budget),
       begin_ns_(monotonic_ns()),
@@ -290,15 +289,14 @@ std::uint64_t Session::pass() {
   }
   watches_.settle(before_ns);
   const std::uint64_t own_ns = spend_own();
-  if (spell_.ticks != ticks) {
-    spell_.cost_ns += static_cast<double>(own_ns - std::min(own_ns, looking_ns() - looking_before_ns));
-  }
+  const auto apart_ns = static_cast<double>(own_ns - std::min(own_ns, looking_ns() - looking_before_ns));
+  (spell_.ticks != ticks ? spell_.cost_ns : upkeep_ns_) += apart_ns;
   take_turns(monotonic_ns());
   look_at_brief(monotonic_ns());
   waits_.look(targets_, monotonic_ns());
   targets_.retire();
   tend(monotonic_ns());
-  (void)spend_own();
+  upkeep_ns_ += static_cast<double>(spend_own());
   return before_ns;
 }
 

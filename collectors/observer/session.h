@@ -64,7 +64,7 @@ class Session final : private WatchWorld {
   [[nodiscard]] MeasuredSamples measured() const;
   /// Returns the threads since forget_told() whose waits are not known.
   [[nodiscard]] const UnknownWaits& unknown_waits() const { return waits_.unknown(); }
-  /// Notes that all of these have been told. What lasts is told again.
+  /// Notes that all of these have been told. Facts that last are told again.
   void forget_told();
 
  private:
@@ -108,6 +108,8 @@ class Session final : private WatchWorld {
   void set_windows(WatchedThread& thread, const ClockWindows& windows, double ran_ns, double passed_ns);
   static void set_period(WatchedThread& thread, std::uint64_t period_ns);
   std::uint64_t spend_own();
+  void review_shares();
+  [[nodiscard]] double budget_now() const;
   void take_turn(WatchedThread& thread, std::uint64_t now_ns);
   void take_last_samples(WatchedThread& thread);
   void take_turns(std::uint64_t now_ns);
@@ -140,9 +142,14 @@ class Session final : private WatchWorld {
   std::vector<Arrival> arrivals_;
   std::uint64_t spent_cpu_ns_ = 0;  // the observer's own CPU time that the budget includes
   SamplePace pace_;
-  Turns turns_;                // of threads that rest
-  SampledSpell spell_;         // since the last review
-  std::uint64_t samples_ = 0;  // of all kinds, at the last review
+  Turns turns_;           // of threads that rest
+  SampledSpell spell_;    // since the last review
+  double upkeep_ns_ = 0;  // the observer's CPU time without samples and watches, since the last review
+  double ran_ns_ = 0;     // the threads' CPU time since then
+  double busy_ = 1;    // processors that the threads used between the last two reviews, 0.1..1
+  double upkeep_ = 0;     // mean part of the budget for upkeep
+  double samples_share_ = share_for_samples(0);  // of the budget
+  std::uint64_t samples_ = 0;                    // of all kinds, at the last review
   std::uint64_t begin_ns_;
   std::uint64_t review_due_ns_;
   std::uint64_t look_due_ns_ = 0;  // at brief and resting threads

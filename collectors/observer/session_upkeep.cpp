@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a session does from time to time, without records: it reviews threads, and lets those that switch very often
+// A session's upkeep, from time to time and without records: it reviews threads, and lets those that switch very often
 // rest.
 #include <unistd.h>
 
@@ -16,8 +16,8 @@ namespace crosstalk::observer {
 namespace {
 
 constexpr std::uint64_t usual_pause_ns = 1'000'000'000;
-constexpr double windows_share = 0.5;  // of the budget: for samples, and for the cost of clocks at context switches
-constexpr double look_share = 0.1;     // for looks at brief and resting threads, of one processor
+constexpr double look_share = 0.1;  // for looks at brief and resting threads, of one processor
+constexpr double maps_share = 0.1;  // for reading doubtful mappings, of one processor
 constexpr double least_budget = 1e-3;
 constexpr std::uint64_t next_review_ns = 200'000'000;
 constexpr std::uint64_t least_telling_ns = 1'000'000;  // of a thread's CPU time
@@ -36,7 +36,7 @@ ClockWindows Session::windows_by_past(const WatchedThread& thread) const {
   const double rate = static_cast<double>(facts->switches) / static_cast<double>(facts->cpu_ns);
   constexpr double clearly = 0.5;
   const ClockWindows windows = clock_windows({pace_.sample_cost_ns(), static_cast<double>(config.switch_cost_ns), rate},
-                                             targets_.period_ns(), windows_share * config.budget);
+                                             targets_.period_ns(), samples_share_ * config.budget);
   return windows.part < clearly ? windows : ClockWindows{1, thread.period_ns};
 }
 
@@ -71,12 +71,17 @@ void Session::review_turns() {
     resting += static_cast<std::size_t>(
         std::ranges::count_if(process->threads(), [](const auto& thread) { return thread->part < 1; }));
   }
-  turns_.review(resting);
+  turns_.review(resting, busy_);
 }
 
+/// The part of one processor that observing may take now.
+double Session::budget_now() const { return std::max(targets_.arena().config.budget, least_budget) * busy_; }
+
 void Session::tend(std::uint64_t now_ns) {
+  const double allowed =
+      maps_share * budget_now() / static_cast<double>(std::max<std::size_t>(targets_.processes().size(), 1));
   for (const auto& process : targets_.processes()) {
-    process->tend(now_ns);
+    process->tend(now_ns, allowed);
   }
   keep_pace(now_ns);
   counters_.tend(targets_, budget_, now_ns);
@@ -130,8 +135,7 @@ void Session::look_at_brief(std::uint64_t now_ns) {
       process->meet_all();
     }
   }
-  const double affordable_ns =
-      static_cast<double>(cpu_ns() - before_ns) / (look_share * std::max(targets_.arena().config.budget, least_budget));
+  const double affordable_ns = static_cast<double>(cpu_ns() - before_ns) / (look_share * budget_now());
   look_due_ns_ = now_ns + static_cast<std::uint64_t>(
                               std::clamp(affordable_ns, least_pause_ns, static_cast<double>(usual_pause_ns)));
 }
@@ -142,7 +146,7 @@ bool Session::rouse(WatchedThread& thread, std::uint64_t now_ns) {
     return false;
   }
   thread.turn_ns = now_ns + static_cast<std::uint64_t>(thread.part * turns_.cycle_ns());
-  thread.process->expect_new_maps();  // mappings made meanwhile were not reported
+  thread.process->doubt_maps();  // mappings made meanwhile were not reported
   thread.share.begin_window(static_cast<double>(note_cpu_time(thread)));
   const bool roused = Target::rouse(thread);
   if (roused && targets_.is_stranger(*thread.process)) {
@@ -242,6 +246,7 @@ void Session::review_thread(WatchedThread& thread, double passed_ns) {
   thread.traced = facts->tracer != 0;
   thread.process->tracing().note(facts->tracer);
   thread.ran_ns = cpu_ns;
+  ran_ns_ += ran_ns;
   thread.note_uncounted(cpu_ns);
   const auto cost_ns =
       static_cast<std::uint64_t>(switches * switch_price(config.switch_cost_ns, thread.period_ns) * thread.part);
@@ -252,10 +257,25 @@ void Session::review_thread(WatchedThread& thread, double passed_ns) {
   budget_.spend(cost_ns);
   if (ran_ns >= static_cast<double>(least_telling_ns)) {
     const ClockCosts cost{pace_.sample_cost_ns(), static_cast<double>(config.switch_cost_ns), switches / ran_ns};
-    set_windows(thread, clock_windows(cost, targets_.period_ns(), windows_share * config.budget), ran_ns, passed_ns);
+    set_windows(thread, clock_windows(cost, targets_.period_ns(), samples_share_ * config.budget), ran_ns, passed_ns);
   } else if (thread.part == 1) {
     set_period(thread, targets_.period_ns());
   }
+}
+
+/// Samples leave watches their part of the budget.
+void Session::review_shares() {
+  constexpr double of_latest = 0.3;
+  const profile::SessionConfig& config = targets_.arena().config;
+  const double budget_ns = config.budget * std::exchange(ran_ns_, 0);
+  const double upkeep_ns = std::exchange(upkeep_ns_, 0);
+  const bool watches = watches_.usable() || config.method == profile::Method::probe;
+  if (!watches || budget_ns < static_cast<double>(least_telling_ns)) {
+    return;
+  }
+  upkeep_ += of_latest * (upkeep_ns / budget_ns - upkeep_);
+  samples_share_ = share_for_samples(upkeep_);
+  pace_.allow(of_samples * samples_share_ * config.budget);
 }
 
 /// Runs once a second, and more often at first: finds threads that were not reported, and sets how often threads are
@@ -278,7 +298,11 @@ void Session::review(std::uint64_t now_ns) {
       review_thread(*thread, passed_ns);
     }
     process->count_cpu_times();
+    process->forget_met();
   }
+  constexpr double least_busy = 0.1;
+  busy_ = std::clamp(ran_ns_ / passed_ns, least_busy, 1.0);
+  review_shares();
   review_turns();
   waits_.review(targets_.cpu_times().observed_ns, now_ns);
 }

@@ -235,9 +235,10 @@ Result<void> Target::meet(pid_t tid) {
     return {};
   }
   Result<std::unique_ptr<WatchedThread>> thread = make_thread(tid);
+  const bool first = !met_before_.contains(tid) && met_.insert(tid).second;
   if (!thread) {
     if (thread.error().code == ErrorCode::not_found) {
-      ++missed_;
+      missed_ += first ? 1 : 0;  // else the report of its start comes after its end
     } else {
       refused_.insert(tid);
       refusal_ = thread.error().message;
@@ -285,13 +286,19 @@ void Target::write_process(WatchedThread& thread) const {
   thread.records->write(record, text.data(), std::min(text.size(), longest));
 }
 
-void Target::tend(std::uint64_t now_ns) {
-  constexpr std::uint64_t pause_ns = 200'000'000;
-  if (maps_changed_ && now_ns >= maps_due_ns_) {
-    maps_due_ns_ = now_ns + pause_ns;
-    maps_changed_ = false;
-    read_maps(now_ns);
+void Target::tend(std::uint64_t now_ns, double allowed) {
+  constexpr double least_pause_ns = 200e6;
+  constexpr double most_pause_ns = 5e9;
+  const bool due = (maps_changed_ && now_ns >= maps_due_ns_) || (maps_doubtful_ && now_ns >= doubtful_maps_due_ns_);
+  if (!due) {
+    return;
   }
+  maps_changed_ = maps_doubtful_ = false;
+  const std::uint64_t before_ns = thread_cpu_ns();
+  read_maps(now_ns);
+  const double affordable_ns = static_cast<double>(thread_cpu_ns() - before_ns) / allowed;
+  maps_due_ns_ = now_ns + static_cast<std::uint64_t>(least_pause_ns);
+  doubtful_maps_due_ns_ = now_ns + static_cast<std::uint64_t>(std::clamp(affordable_ns, least_pause_ns, most_pause_ns));
 }
 
 /// To find modules takes some reads of the process's memory for each. A heap that grows leaves them as they are; code

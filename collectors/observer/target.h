@@ -61,9 +61,12 @@ class Target {
   static bool rouse(WatchedThread& thread);
   /// Begins anew after its process has executed another program: only its first thread is left.
   void begin_anew();
-  /// Makes tend() look at the mappings, which may have changed.
+  /// Makes tend() read the mappings soon: they have changed, or lack what was met.
   void expect_new_maps() { maps_changed_ = true; }
-  void tend(std::uint64_t now_ns);
+  /// Makes tend() read the mappings in time: changes were not reported for a while.
+  void doubt_maps() { maps_doubtful_ = true; }
+  /// `allowed`: the part of one processor that reading doubtful mappings may take.
+  void tend(std::uint64_t now_ns, double allowed);
   /// Learns the thread's stack from the stack pointer of its first sample.
   void learn_stack(WatchedThread& thread, std::uint64_t stack_pointer) const;
   /// Returns the line at `address`, where a thread of this process was sampled, if processes can share its memory.
@@ -96,6 +99,8 @@ class Target {
   /// Returns the number of new threads that were gone before they could be watched.
   [[nodiscard]] std::uint64_t missed() const { return missed_; }
   void forget_missed() { missed_ = 0; }
+  /// At each review: forgets the threads that were met before the last one. Their starts have been reported by now.
+  void forget_met() { met_before_ = std::exchange(met_, {}); }
   /// Compares the process's CPU time with that of its threads, which were reviewed just now.
   void count_cpu_times();
   /// Returns what count_cpu_times() found last.
@@ -139,8 +144,8 @@ class Target {
   std::vector<TargetModule> modules_;
   std::vector<Mapping> code_maps_;  // that they were found by
   std::uint64_t modules_due_ns_ = 0;
-  bool maps_changed_ = true;
-  std::uint64_t maps_due_ns_ = 0;
+  bool maps_changed_ = true, maps_doubtful_ = false;
+  std::uint64_t maps_due_ns_ = 0, doubtful_maps_due_ns_ = 0;
   std::set<std::uint64_t> touched_;  // objects of SharedLine
   std::vector<Mapping> recorded_;    // of shared memory
   WatchedThreads threads_;
@@ -151,9 +156,10 @@ class Target {
   std::uint64_t begun_ = 0;  // threads
   std::set<pid_t> older_;  // threads whose CPU time so far belongs to no record of this program: others' count in full
   std::uint64_t missed_ = 0;
-  std::uint64_t cpu_before_ns_ = 0;  // CPU time of the process that is no record's
-  std::uint64_t all_ns_ = 0;         // the process's CPU time when the kernel told it last
-  std::uint64_t parted_ns_ = 0;      // recorded, of threads that were parted with
+  std::set<pid_t> met_, met_before_;  // threads that were met, or missed, since the last review and the one before
+  std::uint64_t cpu_before_ns_ = 0;   // CPU time of the process that is no record's
+  std::uint64_t all_ns_ = 0;          // the process's CPU time when the kernel told it last
+  std::uint64_t parted_ns_ = 0;       // recorded, of threads that were parted with
   CpuTimes times_;
   std::set<pid_t> refused_;
   std::string refusal_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What looks at a thread, at moments drawn by chance, have found of its sleep: sums by place for waits on futexes, and
-// for all sleep. A look stands for the time since the look before. If the thread has not run in between, that is
+// Adds up the sleep that looks at a thread, at moments drawn by chance, have found: by place for waits on futexes, and
+// in total. A look stands for the time since the look before. If the thread has not run in between, that is
 // certain; else it is a sample.
 #pragma once
 

@@ -160,22 +160,31 @@ TEST(ClockedShare, a_sample_that_comes_late_stands_for_no_more_than_the_thread_r
   EXPECT_DOUBLE_EQ(share.take(1e6), 1e6);
 }
 
+TEST(ShareForSamples, leaves_watches_a_quarter_of_the_budget) {
+  EXPECT_DOUBLE_EQ(share_for_samples(0), 0.5);
+  EXPECT_DOUBLE_EQ(share_for_samples(0.2), 0.5);
+  EXPECT_DOUBLE_EQ(share_for_samples(0.4), 0.35);
+  EXPECT_DOUBLE_EQ(share_for_samples(0.7), 0.5) << "upkeep leaves nothing for watches in any case";
+}
+
 TEST(Turns, take_a_fixed_part_of_the_budget_together) {
   Turns turns(0.03);
   EXPECT_DOUBLE_EQ(turns.cycle_ns(), 200e6);
-  turns.review(4);
+  turns.review(4, 1);
   EXPECT_DOUBLE_EQ(turns.cycle_ns(), 200e6);
-  turns.review(80);
-  EXPECT_NEAR(turns.cycle_ns(), 80 * 100e3 / (0.3 * 0.03), 1) << "100 us each is a guess";
+  turns.review(80, 1);
+  EXPECT_NEAR(turns.cycle_ns(), 80 * 100e3 / (0.2 * 0.03), 1) << "100 us each is a guess";
   for (int turn = 0; turn < 10; ++turn) {
     turns.begin();
   }
   turns.charge(500'000);
-  turns.review(80);
-  EXPECT_NEAR(turns.cycle_ns(), 80 * 50e3 / (0.3 * 0.03), 1);
-  turns.review(80);
-  EXPECT_NEAR(turns.cycle_ns(), 80 * 50e3 / (0.3 * 0.03), 1) << "no turn since: the cost is known from before";
-  turns.review(100'000);
+  turns.review(80, 1);
+  EXPECT_NEAR(turns.cycle_ns(), 80 * 50e3 / (0.2 * 0.03), 1);
+  turns.review(80, 1);
+  EXPECT_NEAR(turns.cycle_ns(), 80 * 50e3 / (0.2 * 0.03), 1) << "no turn since: the cost is known from before";
+  turns.review(80, 0.8);
+  EXPECT_NEAR(turns.cycle_ns(), 80 * 50e3 / (0.2 * 0.03 * 0.8), 1) << "threads that use 0.8 processors earn less";
+  turns.review(100'000, 1);
   EXPECT_DOUBLE_EQ(turns.cycle_ns(), 2e9);
   EXPECT_DOUBLE_EQ(Turns(0.01).cycle_ns(), 600e6) << "a small budget";
 }
