@@ -72,24 +72,24 @@ differ between pairs that communicate alike. Shown are medians of {runs} runs, t
   program has timed, each normalised to a sum of 1 (0 = equal, 1 = nothing in common). Where a workload synchronises by
   lines other than its data's, the cells of the data's variable are taken. In *italics*: the program does not time
   itself, and how often its threads communicate is taken for what it costs them.
-- *of counts*: the same of counts found and forced, where the report gives one for every pair that communicates.
-- *cost / timed*: the cost found on the data, of the one timed.
+- *of counts*: the same distance of counts, found against forced, of runs whose report counts every pair that communicates.
+- *cost / timed*: the cost found on the data, divided by the timed cost.
 - *floor*: the distance to be expected of as many independent detections, about 0.4 sqrt(cells / detections).
 - *phantom*: share of the cost found that lies in pairs of threads that do not communicate, all together; *largest*: in
   one of them.
 - *true sharing*: share of the cost found, and of the one timed (else of the communications forced).
 - *cost*: all communication found, as a share of the threads' CPU time. Where nothing is communicated it should
   be 0.
-- *count*: communications found / forced, of those pairs and sorts that the report gives a count for: the part of the
-  forced ones that they are follows.
+- *count*: communications found / forced, over the pairs and kinds that the report counts. The second figure is their
+  share of all forced communications.
 - *detections/s*: communications on the data seen by watchpoints, by second of the threads' CPU time.
 - *first*: in how many runs the variable that holds the data came first among the objects (sync aside).
 
-Where a distance is above its floor: the floor takes detections for independent and of equal weight, but several come
-from one watch, each stands for the time of its sample, and a pair's cost rests on the samples that fell on its lines. A
-program of more threads than processors that waits for most of its time has few of those, and one that switches
-context all the time (`ring`, `all_to_all` and `one_writer_many_readers` of three and more threads) is watched for only
-a part of its time, in bursts of a second, so that watching stays within the budget: `--budget` buys more.
+Distances exceed their floors because a floor assumes independent detections of equal weight. But one watch gives
+several detections, and each counts for the time of its sample. A program of more threads than processors that waits for
+most of its time has few samples. A program that switches context all the time (`ring`, `all_to_all` and
+`one_writer_many_readers` of three and more threads) is watched in bursts of a second, to keep the budget: a higher
+`--budget` helps.
 `reduction_tree` also times the accesses to its threads' own lines, and `migrating_object` the second
 access to each line, which communicate nothing: what is found there is less than was timed.
 

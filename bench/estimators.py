@@ -52,14 +52,14 @@ The table shows:
 - `board_ipw` mends what can be mended by weights. The direction and the several observers remain.
 - `next_access` needs stores among the samples, and a clock's samples fall on loads; it is right where an access is both.
 - `next_store` is right where lines are taken over by loads, and leaves out what plain stores wait for.
-- `short_run`: a line is watched before it is suspected when there is most to spend, so suspicion is judged in
-  hindsight: such watches would otherwise stand for private data that is sampled later.
+- `short_run`: at the start the budget is largest, so lines are watched before they are suspected. So the report decides
+  afterwards which lines were suspected. Otherwise these watches would represent private data that is sampled later.
 - `many_lines`: lines that meet too seldom to be suspected are watched briefly, which is mostly too short. Estimators
   that weigh a long watch for all brief ones (`board_ipw`, `next_store`) get the sum right on average, from a few events
-  with large weights, so that their intervals hold far less often than they say. `post_stratified` takes, of two ways
-  to make up for what came late, the one that asks less of a single event: weighing the long watches of the same
-  stratum, or what came early there, in the proportion that all long watches show. The latter takes unknown lines for
-  as busy as known ones; here they are.
+  with large weights, so that their intervals hold far less often than they say. `post_stratified` takes, of two ways to
+  make up for what came late, the one that asks less of a single event: weighing the long watches of the same stratum,
+  or what came early there, in the proportion that all long watches show. The latter assumes that unknown lines are as
+  busy as known ones, which holds here.
 - `brief_threads`, `lasting_threads`: what a thread leaves behind (stacks, heap blocks) the next ones use again, so that it
   is suspected, too, but watched less often than what is exchanged. A thread that lives for a quarter of a period has
   one sample or none to tell the one from the other; all together have enough. Without such common places
@@ -67,9 +67,9 @@ The table shows:
   100 runs of half the length; in runs of twice the length it was low by 46 ± 1 % and 16 ± 1 %, and held in 50 % and 60 %.
 - `one_register`: the word that was sampled or another one is watched, never both, so a thread that shares falsely is
   not seen to come back. It is expected to: the first store since the sample is charged for the latest before it. The
-  sum is low by some 3 % yet, all of it true sharing (-4.0 in 4000 runs). It is the ratio's nature: a watch that
-  misses the word keeps the one register for its whole time, one that sees exchanges is soon full, so a run has the more
-  watches the more of them see something, and those of few count most. Over all runs together watches saw what there was
+  sum is low by some 3 % yet, all of it true sharing (-4.0 in 4000 runs). The ratio is biased: a watch that misses the
+  word keeps the one register for its whole time, and one that sees exchanges ends early. So runs with many successful
+  watches have more watches, and runs with few watches weigh too much. Over all runs together watches saw what there was
   (+0.4 % true, -1.3 % false sharing). A run has some 20 watches of suspected lines for eight pairs and sorts; one in
   four is seen in none. Its limit says so, and intervals of what rests on few watches are those of few events: without
   them coverage was 61 %.

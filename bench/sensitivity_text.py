@@ -24,7 +24,7 @@ own, so that what drifts on the machine is spread over all.
 - *floor*: the distance that is expected of a matrix drawn by as many independent detections from the known one, about
   0.4 sqrt(cells / detections). Where distance and floor are alike, more detections would help and nothing else;
   where the distance is well above the floor, something else is wrong.
-- *cost / timed*: the cost found on the data, of the one timed.
+- *cost / timed*: the cost found on the data, divided by the timed cost.
 - *split*: difference of the shares of true sharing in the cost found and timed, in points of 100.
 - *phantom*: share of the cost found that lies in pairs of threads that do not communicate.
 - *elsewhere*: cost found on variables that are neither the program's data nor what it synchronises by, as a share
