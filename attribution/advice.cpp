@@ -96,11 +96,13 @@ std::string close_elements(const Layout& layout) {
 std::string pad(const ObjectRow& object) {
   const Layout layout = layout_of(object);
   if (is_apart(object, layout)) {
-    return "Its own parts lie on separate lines already, but other data lie on one of them: align it to 64 bytes "
-           "(alignas(64)), and fill its last line.";
+    return "Other data share one of its cache lines. Align it to 64 bytes (alignas(64)), and fill its last line. Its "
+           "own "
+           "parts are on separate lines already.";
   }
   if (const std::string elements = close_elements(layout); !elements.empty()) {
-    return "Keep elements of `" + elements + "` that different threads use at a time at least 64 bytes apart.";
+    return "Different threads use elements of `" + elements +
+           "` at the same time. Keep these elements at least 64 bytes apart.";
   }
   Names stored, read;  // read by threads that store none of the first
   std::set<std::uint32_t> storing;
@@ -122,11 +124,11 @@ std::string pad(const ObjectRow& object) {
     return "Give " + listed(object, stored) + " lines of their own (alignas(64)).";
   }
   if (stored.size() == 1 && !read.empty() && read.size() <= few) {
-    return "Give " + listed(object, stored) + ", which is stored to, a line of its own (alignas(64)), apart from " +
-           listed(object, read) + ".";
+    return "Threads store to " + listed(object, stored) + " while others read " + listed(object, read) +
+           " on the same line. Give " + listed(object, stored) + " a line of its own (alignas(64)).";
   }
   return object.kind == ObjectKind::stack || object.kind == ObjectKind::unknown
-             ? "Keep what different threads use at least 64 bytes apart."
+             ? "Keep the data of different threads at least 64 bytes apart."
              : "Give each thread's part its own 64-byte line.";
 }
 
@@ -172,7 +174,7 @@ std::string kind_in_words(SharingKind kind, double false_share) {
     case SharingKind::spin:
       return "a loop that waits for another thread's store";
     case SharingKind::runtime:
-      return "the insides of a run-time library, " + sort;
+      return "internal data of a run-time library, " + sort;
     case SharingKind::shared_counter:
     case SharingKind::fetch_add:
     case SharingKind::queue:
@@ -194,7 +196,7 @@ std::string noun_of(SharingKind kind) {
     case SharingKind::shared_counter:
       return "a shared counter";
     case SharingKind::fetch_add:
-      return "a counter that hands out numbers";
+      return "a fetch-and-add counter";
     case SharingKind::lock:
       return "a lock";
     case SharingKind::barrier:
@@ -270,13 +272,12 @@ bool is_counted_by_interpreter(const ObjectRow& object) {
 
 std::string advice_for(const ObjectRow& object, const ObjectExchange& exchange) {
   if (const char* const heap = heap_of(object)) {
-    return std::string("This is the heap of ") + heap +
-           ", whose allocator hands it out in pieces, so no program can pad it. Let threads share fewer objects, or "
-           "use processes.";
+    return std::string("This memory belongs to the allocator of ") + heap +
+           ", so the program cannot pad it. Let threads share fewer objects, or use processes.";
   }
   if (is_counted_by_interpreter(object)) {
-    return "This is an object of CPython, whose interpreter counts references to it, so no program can pad it or leave "
-           "the count out. Let threads share fewer objects, or use processes or a free-threaded build.";
+    return "This is an object of CPython, which counts the references to it. A program can neither pad the object nor "
+           "avoid the count. Let threads share fewer objects, or use processes or a free-threaded build.";
   }
   switch (object.sharing.kind) {
     case SharingKind::false_sharing:
@@ -284,19 +285,22 @@ std::string advice_for(const ObjectRow& object, const ObjectExchange& exchange) 
     case SharingKind::true_sharing:
       return share_less(exchange);
     case SharingKind::shared_counter:
-      return "Count in a counter per thread, and add them up when the sum is read; padding alone saves nothing.";
+      return "Give each thread its own counter, and add the counters up when you read the sum. Padding alone saves "
+             "nothing.";
     case SharingKind::fetch_add:
-      return "Threads draw numbers from it (fetch-and-add). If a number stands for work to do, draw several at a time; "
-             "if "
-             "nobody uses the number, count in a counter per thread. Padding alone saves nothing.";
+      return "Threads take numbers from it. If each number selects a piece of work, take several at once. If no thread "
+             "uses the numbers, give each thread its own counter. Padding alone saves nothing.";
     case SharingKind::lock:
-      return "Take it less often, hold it shorter, or divide what it protects; padding alone saves nothing.";
+      return "Take it less often, hold it for less time, or divide the data that it protects. Padding alone saves "
+             "nothing.";
     case SharingKind::barrier:
       return "Threads wait here for each other: make the phases longer, or divide the work more evenly.";
     case SharingKind::condition:
       return "Threads wake each other here: hand over more at a time.";
     case SharingKind::spin:
-      return "A thread waits there until another one stores: shorten what that one does before. Padding saves nothing.";
+      return "A thread waits here for another thread's store. Shorten the other thread's work before that store. "
+             "Padding saves "
+             "nothing.";
     case SharingKind::queue:
       return std::string(
                  "Let each side keep a copy of the other's index, and read the index again only if the copy says "
@@ -306,7 +310,7 @@ std::string advice_for(const ObjectRow& object, const ObjectExchange& exchange) 
     case SharingKind::reference_count:
       return "Let each thread hold one reference for longer, or pass the object by plain reference.";
     case SharingKind::runtime:
-      return "Call it less often: the moving line holds the library's own data.";
+      return "Call the library less often: the line holds its internal data.";
   }
   return {};
 }
@@ -341,9 +345,9 @@ std::string gain_in_words(const ObjectRow& object, const ObjectExchange& exchang
   }
   if (on_one_processor(object)) {
     const bool said = advice.find("saves nothing") != std::string::npos;
-    return std::string("Their threads were on one processor when this was seen, so no cache line had to move") +
+    return std::string("The threads ran on one processor when this was seen, so no cache line had to move") +
            (said ? "" : ": padding saves nothing") +
-           ". Fewer such exchanges may save more (switches, wakes, locks); that is not estimated.";
+           ". Fewer exchanges may save context switches, wake-ups and lock operations; that is not estimated.";
   }
   const std::string their = exchange.threads.size() == 1 ? "its" : "their";
   const auto said = said_gain(gain);
@@ -352,8 +356,9 @@ std::string gain_in_words(const ObjectRow& object, const ObjectExchange& exchang
   const Interval share{known ? std::min(gain.gain_ci95->low, most_s) / cpu_s : 0,
                        std::min(gain.gain_ci95->high, most_s) / cpu_s};
   const std::string amount = percent_range(share) + " of " + their + " time";
-  const std::string why = "not known, because the number of accesses to the line is unknown.";
-  const std::string unknown = gain.gain_s ? "." : "; how much is " + why;
+  const bool wide = !gain.gain_s;
+  const std::string why = "unknown, because the number of accesses to the line is unknown.";
+  const std::string unknown = wide ? ". The exact part is " + why : ".";
   if (object.sharing.kind == SharingKind::false_sharing && heap_of(object) == nullptr &&
       !is_counted_by_interpreter(object)) {
     if (share.high < next_to_nothing) {
@@ -362,16 +367,16 @@ std::string gain_in_words(const ObjectRow& object, const ObjectExchange& exchang
     return "That saves " + amount + unknown;
   }
   const std::string rest =
-      only_waits(object.sharing.kind) ? "the waiting itself comes on top." : "the operations themselves come on top.";
+      only_waits(object.sharing.kind) ? "the waiting itself takes more." : "the operations themselves take more.";
   if (share.high < next_to_nothing) {
-    return "Moving the line alone takes next to none of " + their + " time; " + rest;
+    return "Transfers of the line take next to none of " + their + " time; " + rest;
   }
   constexpr double all = 0.95;  // nothing can come on top of that
   if (share.high >= all) {
-    return gain.gain_s ? "Moving the line alone takes " + amount + "."
-                       : "How much of " + their + " time moving the line takes is " + why;
+    return wide ? "The part of " + their + " time that transfers of the line take is " + why
+                : "Transfers of the line take " + amount + ".";
   }
-  return "Moving the line alone takes " + amount + (gain.gain_s ? "; " + rest : unknown + " " + begun(rest));
+  return "Transfers of the line take " + amount + (wide ? unknown + " " + begun(rest) : "; " + rest);
 }
 
 }  // namespace crosstalk::attribution

@@ -79,8 +79,8 @@ std::string why_few_samples(const FewSamplesFacts& facts) {
   }
   if (!facts.cpu_s || *facts.cpu_s < enough * period_s * static_cast<double>(facts.threads)) {
     return used + (facts.cpu_s && facts.threads > 1 ? " in " + count_of(facts.threads, "thread", "threads") : "") +
-           ", and a sample is taken of every " + seconds_in_words(period_s) +
-           "; let it do more, or take more of them: --period 100us";
+           ", and crosstalk samples every " + seconds_in_words(period_s) +
+           " of it. Give the program more work, or sample more often: --period 100us";
   }
   return used + ", and could hardly be sampled; the warnings of crosstalk report say more";
 }

@@ -49,12 +49,13 @@ const char* kind_name(ObjectKind kind) {
   return "";
 }
 
-/// "Threads 0 and 1 exchange", "Thread 0 passes to thread 1".
-std::string who(const Analysis& analysis, const ObjectExchange& e) {
+/// "Threads 0 and 1 exchange `lines`", "Thread 0 passes `lines` to thread 1".
+std::string exchange_in_words(const Analysis& analysis, const ObjectExchange& e, const std::string& lines) {
   if (e.producers.size() == 1 && e.consumers.size() == 1) {
-    return begun(threads_in_words(analysis, e.producers)) + " passes to " + threads_in_words(analysis, e.consumers);
+    return begun(threads_in_words(analysis, e.producers)) + " passes " + lines + " to " +
+           threads_in_words(analysis, e.consumers);
   }
-  return begun(threads_in_words(analysis, e.threads)) + " exchange";
+  return begun(threads_in_words(analysis, e.threads)) + " exchange " + lines;
 }
 
 /// " (40 heap blocks of 64 bytes)".
@@ -118,8 +119,8 @@ std::string what_within(ObjectRow object, const SyncPair& within) {
 }
 
 constexpr const char* condition_advice =
-    "Each hand-over moves both and wakes a thread: hand over more at a time, notify after the lock is released, and "
-    "only if a thread waits.";
+    "Each hand-over moves both and wakes a thread. Hand over more items at a time. Notify after the lock is released, "
+    "and only if a thread waits.";
 
 struct Concerned {
   double cpu_s = 0;
@@ -156,7 +157,7 @@ struct Ends {
 
 /// The end of an exchange in words. A library's line is no place in the user's code.
 std::string end_in_words(const std::string& function, const std::string& file, std::uint32_t line, bool caller_known) {
-  return caller_known ? place_in_words(function, file, line) : in_short(function) + ", its caller not known";
+  return caller_known ? place_in_words(function, file, line) : in_short(function) + " (caller unknown)";
 }
 
 /// The places that produce and consume the object's costliest exchange.
@@ -172,15 +173,17 @@ Ends ends_of(const Analysis& analysis, const std::string& object) {
   return {};
 }
 
-/// " (worker() at a.cpp:30)", or both ends if they differ.
-std::string where(const Ends& ends) {
+/// ". This costs about 24 % of their time, in worker() at a.cpp:30.", with a sentence of its own for both ends if they
+/// differ. `cost`: may be empty.
+std::string cost_and_place(const std::string& cost, const Ends& ends) {
+  const std::string costs = cost.empty() ? "" : ". This costs " + cost;
   if (ends.consumer.empty()) {
-    return {};
+    return costs + ".";
   }
   if (ends.consumer == ends.producer || ends.producer.empty()) {
-    return " (" + ends.consumer + ")";
+    return costs + ", in " + ends.consumer + ".";
   }
-  return " (stored by " + ends.producer + ", accessed by " + ends.consumer + ")";
+  return costs + ". " + ends.producer + " stores; " + ends.consumer + " accesses the line next.";
 }
 
 /// The object's kind of sharing, and another possible one unless that would repeat it. A hint has too few observations
@@ -204,9 +207,10 @@ std::string cost_in_words(const ObjectRow& object, const Concerned& concerned) {
   const std::string share = percent(object.cost_s / concerned.cpu_s);
   const Sum sum = sum_of(object.true_sharing, object.false_sharing);
   const auto part = [&](double s) { return s / concerned.cpu_s; };
-  return (share.starts_with("less") ? "" : "about ") + share +
-         (is_cost_wide(sum) ? " (" + percent_range({part(sum.cost_ci95->low), part(sum.cost_ci95->high)}) + ")" : "") +
-         " of " + concerned.whose;
+  const std::string range =
+      is_cost_wide(sum) ? percent_range({part(sum.cost_ci95->low), part(sum.cost_ci95->high)}) : share;
+  return (share.starts_with("less") ? "" : "about ") + share + (range == share ? "" : " (" + range + ")") + " of " +
+         concerned.whose;
 }
 
 /// `locks`: those of a condition variable, whose costs `object` already includes.
@@ -217,19 +221,17 @@ Finding object_finding(const Analysis& analysis, const ObjectRow& object,
   const bool hint = e.seen < few_detections;
   const SyncPair within = sync_pair_within(object);
   const bool condition = !locks.empty() || within.condition != nullptr;
-  std::string text = who(analysis, e) + " " +
-                     (!locks.empty() ? what_with_locks(object, locks)
-                      : condition    ? what_within(object, within)
-                                     : what(object)) +
+  std::string text = exchange_in_words(analysis, e,
+                                       !locks.empty() ? what_with_locks(object, locks)
+                                       : condition    ? what_within(object, within)
+                                                      : what(object)) +
                      ": " + (condition ? "a condition variable and its lock" : kind_of(object, e, hint));
   const auto [cpu, whose] = concerned_by(analysis, e.threads);
-  if (object.cost_s > 0 && !hint) {
-    text += ", costs " + cost_in_words(object, {cpu, whose});
-  }
+  text += cost_and_place(object.cost_s > 0 && !hint ? cost_in_words(object, {cpu, whose}) : "", ends);
   const std::string advice = condition ? condition_advice : advice_for(object, e);
-  text += where(ends) + "." + (advice.empty() ? "" : " " + advice);
+  text += advice.empty() ? "" : " " + advice;
   if (hint) {
-    text += " This is a hint only: it rests on " + count_of(e.seen, "sighting", "sightings") + ".";
+    text += " This is a hint only: it rests on " + count_of(e.seen, "detection", "detections") + ".";
   } else if (const std::string gain = gain_in_words(object, e, cpu, advice); !gain.empty()) {
     text += " " + gain;
   }
@@ -276,7 +278,7 @@ std::string nothing_seen(const Analysis& analysis) {
   }
   const Undetected& undetected = analysis.communication.undetected;
   const bool possible = undetected.at_most_s != 0.0;
-  const std::string so = std::string(possible ? ", so next to no communication between threads is to be expected ("
+  const std::string so = std::string(possible ? ", so there is next to no communication between threads ("
                                               : ", so there is no communication between threads (") +
                          count_of(s.samples, "sample", "samples") + ").";
   const auto running = std::count_if(analysis.threads.begin(), analysis.threads.end(),
@@ -295,7 +297,7 @@ std::string nothing_seen(const Analysis& analysis) {
            count_of(s.samples, "sample", "samples") + ").";
   }
   if (!undetected.met) {
-    return "No sample shows a thread that ran while another one with memory in common lived" + so;
+    return "No sample fell into a time when two threads that share memory were alive" + so;
   }
   const bool probed = profile::are_lines_probed(analysis.session);
   if (s.armed == 0) {
@@ -304,9 +306,10 @@ std::string nothing_seen(const Analysis& analysis) {
            to_see_more(analysis) + ".";
   }
   if (s.unknown_writers > 0) {
-    return "It is not known who communicates: " + count_of(s.unknown_writers, "probe", "probes") + " of " +
-           std::to_string(s.armed) +
-           " saw a store to a line by nobody who was sampled storing there (a thread, another process or the kernel).";
+    return "The communicating threads are unknown: " + std::to_string(s.unknown_writers) + " of " +
+           count_of(s.armed, "probe", "probes") +
+           " saw a store that no sampled thread is known to make. Another thread, another process or the kernel made "
+           "it.";
   }
   std::string text =
       "No communication between threads was seen in " + count_of(s.samples, "sample", "samples") + " and " +
@@ -326,8 +329,8 @@ std::string use_in_words(const Analysis& analysis, const SampledUse& use) {
   const double share = analysis.cpu_s > 0 ? use.time_s / analysis.cpu_s : 0;
   return begun(threads_in_words(analysis, use.threads)) + " use the same cache lines of `" + use.object +
          "` in turn, and store to them (" + count_of(use.samples, "sample", "samples") +
-         "). They are likely to communicate there, for up to " + percent(share) +
-         " of the CPU time: how much of it, and who follows whom, is not known.";
+         "). They probably communicate there. This takes at most " + percent(share) +
+         " of the CPU time; the exact share and the order of the threads are unknown.";
 }
 
 /// True if watchpoints were blind: then the absence of communication cannot be stated.

@@ -208,7 +208,7 @@ Finding in_the_kernel(const Analysis& analysis, const Finding& first) {
   }
   const std::string calls = calls_in_words(analysis.kernel, share);
   return {"The kernel takes " + part_of_all(analysis, share) + (calls.empty() ? "" : ": " + calls) +
-              ". No data address is known there.",
+              ". crosstalk sees no data addresses in the kernel, so it cannot show communication there.",
           0, "kernel"};
 }
 

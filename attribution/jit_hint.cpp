@@ -72,11 +72,11 @@ std::optional<std::string> jit_hint(const std::map<std::uint32_t, double>& filel
                             (executable.empty() ? "" : " (most of it in " + base_name(executable) + ")");
   if (some_named) {
     return where +
-           ", while other code of the program's just-in-time compiler has names: it may have been compiled after "
-           "these were written";
+           ". Other code of the program's just-in-time compiler has names. This code was probably compiled after they "
+           "were written";
   }
   if (!way.empty()) {
-    return where + ", as its just-in-time compiler makes it: for names, " + std::string(way);
+    return where + ": its just-in-time compiler made it. For names, " + std::string(way);
   }
   return where +
          ": memory that the program filled itself, or a file that was gone when it was looked for. Where a "

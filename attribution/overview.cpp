@@ -120,11 +120,12 @@ const char* remedy_for_stand_ins(const profile::Session& session, const Sampling
     return "";
   }
   if (session.config.measure_waits != 0) {
-    return ", most of it in functions that stand in for others: those for locks and conditions (--waits) may take most "
-           "of that; record without --waits";
+    return ", most of it in wrappers of functions: those of locks and conditions (--waits) may take most of that; "
+           "record "
+           "without --waits";
   }
   return left_out || session.config.heap_threshold >= advised_threshold
-             ? ", most of it in the functions that stand in for malloc() and others: "
+             ? ", most of it in the wrappers of malloc() and others: "
                "a few nanoseconds a call, though small blocks are not listed"
              : ", most of it in keeping a list of heap blocks: --heap-threshold 4096 leaves small ones unnamed and "
                "costs less";
@@ -182,8 +183,8 @@ void warn_of_waits(const profile::Session& session, std::vector<Warning>& out) {
   }
   out.push_back(
       {"overloaded", "threads waited for a processor " + percent(waited_s / ready_s) +
-                         " of the time in which they could have run: shares and seconds are of CPU time, which "
-                         "excludes that wait"});
+                         " of the time in which they could have run. All figures are CPU time, which excludes "
+                         "that wait"});
 }
 
 /// Warns in one line for all files: a recording of another machine names dozens that are missing here.
@@ -208,10 +209,10 @@ void warn_of_missing_symbols(std::span<const symbolizer::Symbolizer::Missing> al
     names += (i == 0 ? "" : ", ") + absent[i];
   }
   out.push_back({"missing_symbols", std::to_string(absent.size()) +
-                                        " files of code are not here, or are not those that were recorded (" + names +
+                                        " program files are missing here or differ from the recorded ones (" + names +
                                         " and " + std::to_string(absent.size() - few) +
-                                        " more): names in them are not known; --sysroot DIR looks for them elsewhere, "
-                                        "and the recorded machine has them"});
+                                        " more), so their functions have no names. Name their folder with --sysroot "
+                                        "DIR, or report on the recorded machine"});
 }
 
 void warn_of_defects(const Defects& defects, const SamplingSummary& sampling, std::vector<Warning>& out) {
@@ -230,7 +231,7 @@ void warn_of_defects(const Defects& defects, const SamplingSummary& sampling, st
   if (defects.unwatched_share > least_share_of_a_warning) {
     out.push_back({"unwatched_samples", percent(defects.unwatched_share) +
                                             " of the time that could have been watched is in threads or kinds of "
-                                            "accesses that were never watched: their communication is not counted"});
+                                            "accesses that were never watched. No figure has their communication"});
   }
   if (sampling.unknown_frames && *sampling.unknown_frames > least_share_of_a_warning) {
     out.push_back({"unknown_frames",
@@ -353,9 +354,10 @@ std::vector<Warning> warnings_of(const profile::Session& session, std::span<cons
     return cell.true_sharing.count || cell.false_sharing.count;
   });
   if (!communication.cells.empty() && !counted && session.source == "clock") {
-    result.push_back({"no_counts_without_pmu",
-                      "the cost of communication is known, its number is not: samples of a clock give it for regular "
-                      "exchanges only; count_unknown in the JSON report says why"});
+    result.push_back(
+        {"no_counts_without_pmu",
+         "the cost of communication is known, the number of communications is not: samples of a clock tell it "
+         "for regular exchanges only; count_unknown in the JSON report has the reason"});
   }
   warn_of_defects(defects, sampling, result);
   return result;

@@ -65,17 +65,17 @@ Undetected undetected_cost(const Analysis& analysis, const ReachableTime& time, 
 std::string undetected_in_words(const Analysis& analysis) {
   const Undetected& found = analysis.communication.undetected;
   if (!found.at_most_s) {
-    return found.why.empty() ? "" : "The cost of undetected communication has no limit: " + found.why + ".";
+    return found.why.empty() ? "" : "The cost of undetected communication is unknown: " + found.why + ".";
   }
   if (*found.at_most_s <= 0) {
-    return "No communication between recorded threads can be undetected: " + found.why + ".";
+    return "No communication between recorded threads was missed: " + found.why + ".";
   }
   const std::string share =
       analysis.cpu_s > 0 ? " (" + percent(*found.at_most_s / analysis.cpu_s) + " of the CPU time)" : "";
   return "Undetected communication costs at most " + seconds_in_words(*found.at_most_s) + share +
-         (*found.at_most_s < analysis.cpu_s ? ", with 97.5 % confidence" : "") + ". The limit includes " +
-         listed(found.cannot_see, true) + "; communication with " + listed(found.cannot_see, false) +
-         " is in no figure.";
+         (*found.at_most_s < analysis.cpu_s ? ", with 97.5 % confidence" : "") + ". The limit covers " +
+         listed(found.cannot_see, true) + ". No figure covers communication with " + listed(found.cannot_see, false) +
+         ".";
 }
 
 }  // namespace crosstalk::attribution

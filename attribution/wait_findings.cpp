@@ -209,8 +209,7 @@ Finding finding_of(const Analysis& analysis, const Wait& wait, double share) {
   finding.object = wait.object;
   finding.consumer = source_name(longest.file, longest.line);
   finding.advice =
-      lock ? "Enter it less often, keep the critical sections short, or divide what it protects among several "
-             "locks."
+      lock ? "Take the lock less often, hold it for less time, or divide the data that it protects among several locks."
            : "Divide the work more evenly, or let threads meet less often.";
   finding.sentence =
       begun(threads_in_words(analysis, wait.threads)) + (one_thread ? " waits" : " wait") + (lock ? " for " : " at ") +
@@ -219,7 +218,7 @@ Finding finding_of(const Analysis& analysis, const Wait& wait, double share) {
       seconds_in_words(wait.waited_s) +
       (share > 0 ? ", " + percent(share) + (one_thread ? " of its elapsed time" : " of their elapsed time")
                  : " of elapsed time") +
-      (wait.sampled ? ", asleep, by looks from outside. " : ", asleep or not. ") + finding.advice;
+      (wait.sampled ? ", asleep (sampled from outside). " : ", from call to return. ") + finding.advice;
   return finding;
 }
 

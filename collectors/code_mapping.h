@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which mappings hold code of a file that the dynamic loader does not know. V8, for example, maps its built-in
+// Finds mappings that hold code of a file that the dynamic loader does not know. V8, for example, maps its built-in
 // functions a second time, near the code that it compiles.
 #pragma once
 

@@ -44,7 +44,7 @@ struct Observation {
   std::uint64_t weight = 0;  ///< in weight_unit
 };
 
-/// Returns the record of an observation, without what happened because of it (a watch, a stack).
+/// Returns the record of an observation. The caller fills in what later steps find: a watch, a stack, flags.
 [[nodiscard]] inline profile::Sample record_of(const Observation& seen) {
   profile::Sample record;
   record.header.type = profile::RecordType::sample;

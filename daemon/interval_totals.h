@@ -85,7 +85,7 @@ class IntervalTotals {
 
   std::unordered_map<std::uint32_t, ThreadBase> thread_bases_;  // by thread
   std::unordered_map<std::uint32_t, ToldThread> threads_;
-  // What earlier files have told, and that with what this one has.
+  // The totals that earlier files have told, and those with this file's added.
   std::map<WaitKey, profile::ThreadWaitRow> wait_bases_, waits_;
   std::map<RegionKey, profile::ThreadRegionRow> region_bases_, regions_;
   SessionBase session_base_, session_;

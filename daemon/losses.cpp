@@ -56,10 +56,11 @@ std::vector<profile::MessageRow> Losses::take(const LossCounts& counts, const pr
       more(std::uint64_t{read(arena.threads_without_memory)} + counts.unread, told_.threads_without_memory),
       " threads went unobserved: there was no memory for their records within the limit (ulimit -v)");
   say("processes_without_memory", more(read(arena.processes_without_room), told_.processes),
-      " processes went unobserved: observing them needs more of their limits of memory (ulimit -v, -d), of "
-      "the stack (ulimit -s) or of real-time CPU time (ulimit -R) than they could spare; higher limits help");
+      " processes went unobserved: their limits of memory (ulimit -v, -d), of the stack (ulimit -s) or of real-time "
+      "CPU "
+      "time (ulimit -R) are too low; raise them");
   say("ring_corrupt", more(counts.corruptions, told_.corruptions),
-      " times records were not what they should be and were dropped; the program may write where it should not");
+      " times damaged records were dropped; the program may have overwritten crosstalk's memory");
   return messages;
 }
 

@@ -265,8 +265,8 @@ void Recorder::leave_children(Targets& targets) {
   }
   if (watched && drainer_.liveness().alive().empty()) {  // else end() says so of all
     message("children_left_running",
-            "processes that the command started still ran a second after its end; what they did from then on is not "
-            "recorded");
+            "processes that the command started still ran a second after its end; the recording lacks their later "
+            "activity");
   }
 }
 
@@ -442,7 +442,7 @@ void Recorder::end(Targets& targets) {
     message("children_left_running", std::to_string(left.size()) +
                                          " processes still ran a second after the command's end (pid " +
                                          std::to_string(left.front()) + (left.size() > 1 ? ", ..." : "") +
-                                         "); what they did from then on is not recorded");
+                                         "); the recording lacks their later activity");
   }
   put_not_observed(targets.front().launched());
   put_losses();
@@ -504,11 +504,12 @@ void Recorder::put_losses() {
     sink_.put(row);
   }
   if (const std::uint64_t late = sink_.take_late(); late != 0) {
-    message("rows_late",
-            std::to_string(late) +
-                " samples and trapped accesses from before this profile began came after the profile before it was "
-                "finished, and are in neither; longer intervals (--switch-output) make fewer",
-            late);
+    message(
+        "rows_late",
+        std::to_string(late) +
+            " samples and trapped accesses of the interval before arrived after its profile was finished, and are in "
+            "no profile; longer intervals (--switch-output) lose fewer",
+        late);
   }
   if (!sink_.loss().empty()) {
     message("profile_incomplete", "rows were lost: " + sink_.loss());

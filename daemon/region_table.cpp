@@ -123,8 +123,8 @@ void RegionTable::close(std::uint32_t slot) {
   const Slot& of = slots_[slot];
   if (of.without_room != 0) {
     say("regions_without_room",
-        "threads began regions for which there was no room (32 deep, 64 different ones a thread, 255 names a session): "
-        "those are not in the figures of regions; mark fewer, or give them fewer names");
+        "the table of regions was full (32 deep, 64 different ones a thread, 255 names a session), so some regions are "
+        "missing from the figures; mark fewer, or use fewer names");
   }
   if (of.unmatched != 0) {
     say("unmatched_regions",

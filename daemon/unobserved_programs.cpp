@@ -38,7 +38,7 @@ std::string why(const UnobservedProgram& program) {
     case Unobserved::pid_namespace:
       return "it runs in a pid namespace of its own";
     case Unobserved::out_of_reach:
-      return "it cannot reach the recorder, from another user namespace or without /proc";
+      return "it cannot reach the recorder: it is in another user namespace, or has no /proc";
   }
   return {};
 }

@@ -123,7 +123,7 @@ std::optional<bool> is_simple(const LoopBody& body) {
 
 ApplicationCandidates application_candidates(const ApplicationEvidence& evidence) {
   if (!evidence.flops) {
-    return {{}, "how many floating-point operations it does is not known"};
+    return {{}, "its number of floating-point operations is unknown"};
   }
   if (*evidence.flops <= 0 && evidence.bytes_to_flops.value_or(0) <= 0) {
     return {{}, "it does no floating-point operations"};
@@ -134,13 +134,13 @@ ApplicationCandidates application_candidates(const ApplicationEvidence& evidence
     case Ratio::low: {
       std::vector<ApplicationCandidate> found = Candidates(evidence).of_low();
       const bool none = found.empty();
-      return {std::move(found), none ? "neither what limits it nor its body tells" : ""};
+      return {std::move(found), none ? "neither its limit nor its body tells" : ""};
     }
     case Ratio::unknown:
       break;
   }
   return {{},
-          evidence.balance ? "how many bytes it moves to and from memory is not known"
+          evidence.balance ? "its traffic with memory is unknown"
                            : "the machine's balance of memory and floating-point units is not known"};
 }
 

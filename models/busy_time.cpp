@@ -86,7 +86,8 @@ std::string tuned_in_words(const BusyTimes& times, Unit unit) {
   constexpr double implausible = 1.02;
   const double share = *times[unit].of_effective;
   std::string text = std::string(unit_in_words(unit)) + (unit == Unit::fpu ? " were" : " was") + " busy for " +
-                     percent(share) + " of the time, at the most that they were measured to reach";
+                     percent(share) + " of the time, measured against " + (unit == Unit::fpu ? "their" : "its") +
+                     " calibrated peak";
   if (share < tuned_share) {
     text += " (for " + percent(times[unit].of_effective_most.value_or(share)) +
             " at what they reached in a quarter of the calibration's tries: this machine's figures vary as much)";
@@ -96,10 +97,9 @@ std::string tuned_in_words(const BusyTimes& times, Unit unit) {
   text += others.empty() ? "" : "; " + others;
   const std::vector<std::string> unknown = unknown_units(times);
   text += unknown.empty() ? "" : "; not known: " + enumerated(unknown);
-  text += share > implausible
-              ? ". More than all of the time cannot be: the work is overestimated, or the calibration saw "
-                "less than the machine can do (crosstalk calibrate)."
-              : ".";
+  text += share > implausible ? ". More than 100 % is impossible: the work is overestimated, or the calibration saw "
+                                "less than the machine can do (crosstalk calibrate)."
+                              : ".";
   text[0] = static_cast<char>(text[0] == 'm' ? 'M' : text[0] == 'f' ? 'F' : text[0]);
   return text;
 }
@@ -162,8 +162,8 @@ Classified classify(const BusyTimes& times) {
   const std::vector<std::string> unknown = unknown_units(times);
   const std::string known = parts_in_words(times, std::nullopt);
   if (!unknown.empty()) {
-    return {std::nullopt, "How long " + enumerated(unknown) + (unknown.size() > 1 ? " were" : " was") +
-                              " busy is not known" +
+    return {std::nullopt, (unknown.size() > 1 ? "The busy times of " : "The busy time of ") + enumerated(unknown) +
+                              (unknown.size() > 1 ? " are unknown" : " is unknown") +
                               (known.empty() ? "." : "; the others were not busy enough to decide: " + known + ".")};
   }
   return {BusyClass::under_tuned, "No unit was busy for " + percent(tuned_share) + " of the time: " + known + "."};

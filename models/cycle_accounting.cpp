@@ -96,12 +96,10 @@ CycleAccount account(const CycleEvidence& evidence) {
   give_in_user_code(evidence, purse);
   purse.give(CycleClass::unattributed, purse.left());
   if (evidence.off_cpu_s && !evidence.runnable_s) {
-    account.notes.emplace_back(
-        "How long it waited for a free processor was not measured: that is part of the time in which it was blocked.");
+    account.notes.emplace_back("The wait for a free processor was not measured; it is part of the blocked time.");
   }
   if (evidence.standing && !evidence.commit_bound_s) {
-    account.notes.emplace_back(
-        "How long its instructions take to commit is not known: that is part of what it waited for.");
+    account.notes.emplace_back("The time to commit instructions is unknown; it is part of the waiting time.");
   }
   return account;
 }

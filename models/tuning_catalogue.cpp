@@ -92,7 +92,7 @@ Found block_for_memory(const E& e) {
   return Weighed{
       busy(e, Unit::memory),
       {"Use data while they are in a cache: block the loop, or fuse it with the loops before and behind it",
-       "Memory has no more to give. Only fewer bytes help: what is used again soon need not be loaded again.",
+       "Memory bandwidth is saturated. Only fewer bytes help: data that is used again soon need not be loaded again.",
        busy_in_words(e, Unit::memory) + " That is as much as it was measured to do.", "2, 5.2.1"}};
 }
 
@@ -102,7 +102,7 @@ Found store_streaming(const E& e) {
   }
   return Weighed{
       busy(e, Unit::memory) * 0.9,
-      {"Store past the caches (non-temporal stores) what is not used again soon",
+      {"Use non-temporal stores for data that is not used again soon",
        "An ordinary store fetches its line before it changes it; such stores save that, a third of what a copy "
        "moves.",
        "It stores whole lines that it does not load. " + busy_in_words(e, Unit::memory), "3.1, 5.5.2"}};
@@ -132,7 +132,7 @@ Found wider_accesses(const E& e) {
   return Weighed{
       std::max(busy(e, Unit::l1d), waited(e, CycleClass::l1d)),
       {"Access less often: whole vectors instead of elements, and values that are used again in registers",
-       "The first-level cache takes so many accesses a cycle, wide ones as well as narrow ones.", seen, "5.4.1, 5.5"}};
+       "The first-level cache serves a fixed number of accesses a cycle, whatever their width.", seen, "5.4.1, 5.5"}};
 }
 
 Found library_kernel(const E& e) {
@@ -141,7 +141,7 @@ Found library_kernel(const E& e) {
   }
   return Weighed{busy(e, Unit::fpu) * 0.5,
                  {"Do fewer operations: factor out what repeats, or take the routine of a tuned library",
-                  "The floating-point units are used as well as code like this can: only less arithmetic is quicker.",
+                  "This code cannot use the floating-point units better: only fewer operations make it faster.",
                   busy_in_words(e, Unit::fpu), "1.6, 5.4.4"}};
 }
 
@@ -315,8 +315,8 @@ Found straighten(const E& e) {
     return std::nullopt;  // next to none, or not measured
   }
   return Weighed{wrong,
-                 {"Take decisions out of the loop, or select values instead of ways",
-                  "Where data decide the way, the compiler cannot use vectors, and a wrong prediction costs some ten "
+                 {"Take decisions out of the loop, or replace branches by conditional selection",
+                  "Where data decide a branch, the compiler cannot use vectors, and a wrong prediction costs some ten "
                   "cycles and more.",
                   "Iterations take different ways. " + percent(wrong) + " of the time followed wrong predictions.",
                   "5.4.2, 5.4.3"}};

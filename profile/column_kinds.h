@@ -260,7 +260,7 @@ struct CompressedStack : StaysCompressed {
   }
 };
 
-/// What a codec makes of the field (column_codecs.h).
+/// The form that a codec gives the field (column_codecs.h).
 template <class Codec>
 struct Packed {
   static constexpr const char* type = "BLOB";

@@ -30,7 +30,7 @@ class ColumnScan {
   static constexpr bool reads = true;
   ColumnScan(const sqlite::Statement& row, const Bounds& bounds) : row_(&row), bounds_(&bounds) {}
 
-  /// Of a sample: which of its parts there are. `last` has the previous registers of each thread.
+  /// The parts that a sample has. `last` has the previous registers of each thread.
   void set_parts(SampleParts parts, std::vector<std::optional<Registers>>& last) { parts_ = parts, last_ = &last; }
   /// Stacks that are not wanted are left out. `wanted`: none wants all.
   void set_wanted(const std::function<bool(StackId)>& wanted) { wanted_ = &wanted; }

@@ -63,7 +63,7 @@ struct ProcessStart {
   std::uint32_t after_fork = 0;      // 1: made by fork (no exec), shares its parent's modules
   std::uint32_t registers_free = 0;  // debug registers this process could get, 0..4
   Observation observation = Observation::unknown;
-  std::uint32_t own_totals = 0;  // 1: its threads' totals begin with this program; else with the threads' lives
+  std::uint32_t own_totals = 0;  // 1: its threads' totals begin with this exec; 0: with the threads
 };
 
 /// A process ended normally (exit or exec seen from inside). A killed process writes none.
@@ -132,7 +132,7 @@ enum SampleFlags : std::uint8_t {
   sample_on_stack = 2,   // data address on the thread's own stack
   sample_suspected = 4,  // the board knew the line from another thread
   sample_armed = 8,      // this sample opened a watch: see the watch_open with the same watch id
-  sample_eligible = 16,  // the sample could have opened a watch (has an address, unit allowed): the stratum's base
+  sample_eligible = 16,  // the sample could have opened a watch: it counts in its stratum
   sample_waiting = 32,   // the thread was in a wait that is measured (wait_table.h), on the processor
 };
 inline constexpr std::uint8_t all_sample_flags =
@@ -165,7 +165,7 @@ struct Sample {
   std::uint64_t address = 0;              // data address; 0: none
   std::uint64_t cpu_ns = 0;               // thread CPU time since the thread's previous sample (or its start)
   std::uint32_t watch = 0;                // the watch that it opened; 0: none
-  std::uint32_t previous_handler_ns = 0;  // CPU time of the thread's previous sample's handler, watching apart; 0: none
+  std::uint32_t previous_handler_ns = 0;  // CPU time of the handler of the previous sample, without watching; 0: none
   std::uint16_t cpu = 0;                  // the processor it ran on
   std::uint8_t width = 0;                 // bytes accessed; 0: unknown
   AccessKind access = AccessKind::none;
@@ -192,7 +192,7 @@ struct StackSlice {
 inline constexpr std::size_t max_watch_words = 4;
 
 /// A watch continues for this long after another thread has first accessed the line, even beyond its horizon. A trap
-/// that moves others' watchpoints takes half of it.
+/// that moves the watchpoints of other threads takes half of this time.
 inline constexpr std::uint64_t verdict_ns = 400'000;
 
 /// One watched piece of a line.
@@ -244,7 +244,7 @@ struct WatchTrap {
   std::uint8_t word = 0;        // index into WatchOpen::word
   std::uint8_t write_only = 0;  // 1: the watch was for stores only, so this was a store
   std::uint8_t has_stack = 0;   // 1: `bytes` of stack follow the registers
-  std::uint8_t has_frame = 0;   // 1: `frame` was read; left out for traps that go on with a run (write_only)
+  std::uint8_t has_frame = 0;   // 1: `frame` was read; not if the trap continues its owner's run (write_only)
   std::uint8_t has_state = 0;   // 1: `state` was read
   std::uint8_t reserved = 0;
   std::uint64_t line = 0;  // address of the line in the trapped thread's process; 0: as in WatchOpen
@@ -351,8 +351,8 @@ struct SampledWait {
   std::uint64_t time_ns = 0;  // of the last look at the thread
   std::uint64_t futex = 0;    // its address; 0: not known, or there is none
   std::uint64_t looked_ns = 0;
-  /// Square root of the sum of the squares of the times of those looks before which the thread has run, in ns: the time
-  /// of the others is certain.
+  /// Uncertainty, ns: the root of the sum of t^2 over the looks before which the thread ran. The time of the others is
+  /// exact.
   std::uint64_t spread_ns = 0;
   std::int64_t slept_ns = 0;  // of all looks: of `looked_ns`, the time asleep by the scheduler, which is a tick behind
   std::uint32_t looks = 0;

@@ -137,8 +137,7 @@ models::CycleAccount account_of(const RegionEvidence& of) {
     }
     models::CycleAccount account = models::account(evidence);
     account.notes = {
-        "Too few samples fell into some regions to say how much of them was on a processor: that is not "
-        "attributed."};
+        "Some regions had too few samples to tell their time on a processor: that time is not attributed."};
     return account;
   }
   evidence.off_cpu_s = std::max(0.0, of.elapsed_s - of.cpu_s());

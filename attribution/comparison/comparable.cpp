@@ -123,7 +123,7 @@ std::string blindness(const Analysis& analysis, const std::string& name) {
     case WatchSight::Sees::nothing:
       return "the recording " + name + " could not watch memory: " + sight.because;
     case WatchSight::Sees::part:
-      return "the recording " + name + " may have missed communication by " + sight.unseen + ": " + sight.because;
+      return "the recording " + name + " may have missed " + sight.unseen + ": " + sight.because;
     case WatchSight::Sees::everything:
       break;
   }

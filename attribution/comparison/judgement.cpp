@@ -304,7 +304,7 @@ std::string why_undecided(const Side& side) {
   const std::string why = undetected.why.empty() ? "" : ": " + undetected.why;
   const std::string whose = std::string("undetected communication of the recording ") + side.name;
   if (!undetected.at_most_s) {
-    return whose + " has no limit" + why;
+    return whose + " has no known limit" + why;
   }
   const std::string share =
       side.cpu_s > 0 ? " (" + percent(*undetected.at_most_s / side.cpu_s) + " of its CPU time)" : "";

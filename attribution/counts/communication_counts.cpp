@@ -305,24 +305,24 @@ Before before(const Advance& way, const Span& span, const profile::ThreadRow* th
 Figure Counter::by_clock(const ExchangeGroup& group, std::uint32_t thread, const ExchangeClock& clock,
                          const std::optional<Advance>& way) const {
   if (!way || way->end_ns <= way->begin_ns || !(way->steps > 0)) {
-    return unknown("the counter that goes on with the exchanges was read once only");
+    return unknown("the program's counter that advances with each exchange was read only once");
   }
   const Span span = span_of(group, row(group.consumer), way->begin_ns, way->end_ns);
   const double seen_ns = static_cast<double>(way->end_ns - way->begin_ns) - way->lost_ns;
   const Before early = before(*way, span, row(thread));
   const double unseen_ns = span.length_ns() - early.ns - seen_ns;
   if (std::abs(clock.exchanges / clock.usual - 1) > most_odd) {
-    return unknown("no counter goes on by the same step from one exchange to the next often enough");
+    return unknown("no counter of the program advances by the same step at nearly each exchange");
   }
   if (unseen_ns > most_unseen * seen_ns) {
-    return unknown("the counter that goes on with the exchanges was read in too small a part of the time");
+    return unknown("the program's counter that advances with each exchange was read in too small a part of the time");
   }
   // Readings of another variable in between would add a false advance with each return to the counter.
   if (way->lost_ns > 0 && std::abs(way->steps - way->net) > most_detour * way->steps) {
-    return unknown("the counter that goes on with the exchanges begins anew, or is not one all the time");
+    return unknown("the program's counter that advances with each exchange restarts, or is not always a counter");
   }
   if (way->widest > most_in_one_gap && way->widest > 2 * way->widest_time) {
-    return unknown("the counter that goes on with the exchanges jumps");
+    return unknown("the program's counter that advances with each exchange jumps");
   }
   const double unseen = way->steps * unseen_ns / seen_ns;
   const double steps = early.steps + way->steps + unseen;

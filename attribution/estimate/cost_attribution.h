@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The contributions of one watch, by estimator: the communications that its sample's time is charged to, and their
-// weights. Probabilities of random choices are divided by (Horvitz-Thompson): words have their recorded probability
-// and, except in the default estimator (censoring.h), long watches their share among those of lines without known
-// users.
+// weights. Each weight is divided by the probabilities of the random choices (Horvitz-Thompson): the recorded one of
+// words and, except in the default estimator (censoring.h), the share of long watches among those of lines without
+// known users.
 //
 // A sample that counts accesses (or micro-operations, of which the sampled one is an access) is valued by what follows
 // it: if another thread stores to the line before the sampled thread's next access, that access is a communication.

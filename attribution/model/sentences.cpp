@@ -209,8 +209,8 @@ std::string to_see_more(const Analysis& analysis) {
     return "let the recorder use the program's processors with a priority like the program's (taskset, chrt, nice)";
   }
   if (const std::size_t processes = processes_that_take_the_budget(analysis); processes != 0) {
-    return "record with a higher --budget, which watching " + count_of(processes, "process", "processes") +
-           " from outside takes by itself";
+    return "record with a higher --budget: watching " + count_of(processes, "process", "processes") +
+           " from outside uses up the present one";
   }
   constexpr double usual_budget = 0.03;
   if (analysis.session.config.budget > 0 && analysis.session.config.budget < usual_budget) {

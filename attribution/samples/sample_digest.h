@@ -87,7 +87,7 @@ class SampleDigest {
   /// For profiles without samples of time: code() weighs by samples of `event` alone. Call it before the first sample.
   void weigh_by(profile::EventId event) { event_ = event; }
   void add(const profile::SampleRow& sample);
-  /// What code() adds up for a sample.
+  /// The sums of a sample that code() adds up.
   [[nodiscard]] std::uint64_t weight_of(const profile::SampleRow& sample) const;
 
   [[nodiscard]] std::vector<CodeTotal> code() const;           // by thread, place, address, region, in user mode first

@@ -12,7 +12,7 @@
 
 namespace crosstalk::attribution {
 
-/// Where the innermost code of a stack is.
+/// The place of a stack's innermost code.
 struct LeafPlace {
   std::uint32_t thread = 0;
   std::uint32_t file = 0;     // + 1; 0: in none

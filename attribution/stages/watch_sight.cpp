@@ -19,8 +19,9 @@ WatchSight sight_of(const profile::Session& session) {
   const profile::WatchTrial& trial = session.watch_trial;
   if (profile::are_lines_probed(session)) {
     return {WatchSight::Sees::part,
-            "lines were read twice while a thread stood still instead of being watched, as " + session.method_choice,
-            "stores that leave a value as it was, and by threads that did not run at the same time", trial.remedy,
+            "it probed lines (read them twice while a thread stood still) instead of watching them, as " +
+                session.method_choice,
+            "stores of an unchanged value, and communication of threads that ran at different times", trial.remedy,
             false};
   }
   if (session.config.method == profile::Method::none && !session.method_choice.empty()) {
@@ -105,9 +106,9 @@ WatchSight watch_sight(const profile::Session& session, std::span<const profile:
   WatchSight sight = session.watch_trial.verdict == TrialVerdict::unknown ? sight_of(messages) : sight_of(session);
   const bool watched = !profile::are_lines_probed(session);
   if (watched && sight.sees != WatchSight::Sees::nothing && fruitless >= enough_telling_watches) {
-    sight = blind(count_of(fruitless, "line was", "lines were") +
-                      " watched that several threads used meanwhile, one of them storing, and not one access was "
-                      "reported: watchpoints do not fire here, or did no longer",
+    sight = blind("several threads used " + count_of(fruitless, "line", "lines") +
+                      " while watchpoints were on them, and at least one stored, but no access was reported: "
+                      "watchpoints do not fire here, or stopped firing",
                   "record again; crosstalk doctor tries whether they fire");
     sight.found_late = true;
   }
@@ -121,7 +122,7 @@ std::string blindness_in_words(const WatchSight& sight) {
       return "Crosstalk could not watch memory here, so nothing can be said about communication between threads: " +
              sight.because + "." + remedy;
     case WatchSight::Sees::part:
-      return "Communication by " + sight.unseen + " may go unseen here: " + sight.because + "." + remedy;
+      return "Crosstalk may miss " + sight.unseen + ": " + sight.because + "." + remedy;
     case WatchSight::Sees::everything:
       break;
   }

@@ -23,15 +23,15 @@ namespace crosstalk::attribution {
 /// The instruction that ends at run-time address `ip`, if it is known and touches memory.
 using AccessLookup = std::function<std::optional<symbolizer::MemoryAccess>(Moment moment, std::uint64_t ip)>;
 
-/// Returns a stack with the callers of a trap without a stack copy; 0: none.
+/// Returns a stack that shows the callers of a trap that has no stack copy; 0: none.
 using CallersLookup = std::function<StackId(const profile::TrapRow& trap)>;
 
 /// The access of the sample that opened the watch, already made or not; `bytes` may be empty.
 [[nodiscard]] AccessPoint sampled_access(const profile::WatchRow& watch);
 
 /// `traps` are those of `watch` by ascending sequence; ignores others, repeated and out-of-range ones. At a gap in the
-/// sequence it forgets the state of the line, because a missing trap may have been anyone's store. Traps of unknown
-/// kind can consume and never produce.
+/// sequence it forgets the state of the line, because a missing trap may have been anyone's store. An access
+/// of unknown kind can be a consumer, but not a producer.
 [[nodiscard]] OwnershipTimeline ownership_timeline(const profile::WatchRow& watch,
                                                    std::span<const profile::TrapRow> traps,
                                                    std::span<const profile::ThreadRow> threads,

@@ -90,8 +90,8 @@ class ProbedLines {
 
 /// Fills the timelines of probes that saw a store: communications from the possible producers to the sampled thread,
 /// divided in proportion to their samples if there are several; without a known producer, an interrupted one. `watches`
-/// and `timelines` go together. Each stands for those that its line's rate of stores says were missed; returns these
-/// rates.
+/// and `timelines` go together. A communication's weight includes the missed ones, estimated from the rate of
+/// stores to its line; returns these rates.
 ProbeRates tell_probes(std::span<const profile::WatchRow> watches, std::span<OwnershipTimeline> timelines,
                        const ProbedLines& lines);
 

@@ -29,7 +29,8 @@ struct AccessPoint {
 };
 static_assert(sizeof(AccessPoint) == 48);  // a profile may have millions
 
-/// The rule that tells true sharing from false: the access takes a byte that the store wrote.
+/// True if the access takes a byte that this one store wrote. `ownership_timeline()` tells true sharing from false by
+/// all stores of the producer since the consumer's access before, and `tell_probes()` by the bytes that changed.
 [[nodiscard]] inline bool is_true_sharing(const AccessPoint& store, const AccessPoint& access) {
   return store.bytes.overlaps(access.bytes);
 }
@@ -55,7 +56,7 @@ struct SeenCommunication {
   /// Words whose values changed between the producer's store and the consumer's access; 0 if that is not known.
   WordMask changed = 0;
 
-  /// True if it was not seen itself: the sampled thread's return, which every estimate assumes.
+  /// True if it was inferred: the sampled thread is assumed to access the line again.
   [[nodiscard]] bool expected() const { return consumer.sampled; }
 };
 

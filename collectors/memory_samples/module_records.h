@@ -30,7 +30,7 @@ inline constexpr std::size_t ibs_raw_bytes = sizeof(std::uint32_t) + 6 * sizeof(
 /// refers to it. It has neither registers nor a stack, and its period is what it stands for.
 [[nodiscard]] PerfSample perf_sample_of(const crosstalk_ibs_sample& record, std::span<std::byte, ibs_raw_bytes> raw);
 
-/// A context's ring, mapped: a page of words, then records, as many as a power of two. Of the words it uses only those
+/// A context's ring, mapped: a page of words, then records, as many as a power of two. It uses only those words
 /// that change: inside a target the program may have written into all of them.
 class ModuleRing {
  public:

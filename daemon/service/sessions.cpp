@@ -16,7 +16,7 @@ namespace {
 constexpr double default_record_budget = 0.03;
 constexpr double default_top_budget = 0.01;
 
-/// What a session records.
+/// The processes that a session records.
 struct Subject {
   std::vector<Process> processes;
   std::vector<UniqueFd> pidfds;

@@ -33,7 +33,7 @@ struct BegunProfile {
   UniqueFd profile;  // for reading
 };
 
-/// What a session's end leaves.
+/// The results that a session's end leaves.
 struct SessionEnd {
   std::uint64_t id = 0;
   int exit_status = 0;

@@ -14,7 +14,7 @@
 namespace crosstalk::service {
 
 /// The parts of the state that `peer` may see: its own sessions, and the services that it may fetch profiles of; root
-/// sees all. What a message has no room for is left out, and `left_out` says so. `now_ns`:
+/// sees all. Rows for which a message has no room are left out, and `left_out` says so. `now_ns`:
 /// CLOCK_MONOTONIC.
 [[nodiscard]] std::string status_for(const Peer& peer, const std::list<Session>& sessions,
                                      const std::vector<WatchedService>& services, std::uint64_t now_ns);

@@ -17,7 +17,7 @@
 
 namespace crosstalk::service {
 
-/// What the daemon gives its services.
+/// Settings that the daemon gives its services.
 struct ServiceMeans {
   std::string program;  // `crosstalk`
   std::string state;    // directory
@@ -33,7 +33,7 @@ class WatchedService {
   [[nodiscard]] const std::vector<pid_t>& pids() const { return pids_; }
   /// A line on its state: what it waits for, or why the last recording failed.
   [[nodiscard]] const std::string& state() const { return state_; }
-  /// What the recording takes of its processes' CPU time.
+  /// The part of its processes' CPU time that the recording takes.
   [[nodiscard]] BudgetShare share() const;
   /// Descriptors to wait for; tend() is due when one is readable.
   [[nodiscard]] std::vector<int> fds() const;

@@ -20,7 +20,7 @@ bool is_unsampled(const WeightedStacks& stacks, const TimeStack& row) {
   return stacks.places[row.places.front()].frames.front().function == attribution::unsampled_function;
 }
 
-/// Where the callers come from, by share of the sampled time.
+/// Sources of the callers, by share of the sampled time.
 std::string callers_in_words(const WeightedStacks& stacks) {
   std::array<double, 3> weight{};
   for (const TimeStack& row : stacks.time) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the formats of an export share: the quantities of stacks, and names.
+// Parts that the formats of an export share: the quantities of stacks, and names.
 #pragma once
 
 #include <cstdint>

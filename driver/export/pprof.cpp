@@ -59,7 +59,7 @@ enum class LocationField : protozero::pbf_tag_type { id = 1, mapping_id = 2, add
 enum class LineField : protozero::pbf_tag_type { function_id = 1, line = 2 };
 enum class FunctionField : protozero::pbf_tag_type { id = 1, name = 2, filename = 4, start_line = 5 };
 
-/// What is known of a file's places.
+/// Facts known of a file's places.
 struct FileFacts {
   bool functions = false, filenames = false, lines = false, inlined = false;
 };

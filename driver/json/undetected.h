@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a recording may not have seen of communication, in the JSON report.
+// Writes the communication that a recording may not have seen, in the JSON report.
 #pragma once
 
 #include "driver/json/values.h"

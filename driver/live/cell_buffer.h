@@ -12,7 +12,7 @@
 
 namespace crosstalk::driver::live {
 
-/// What a cell means; the terminal chooses a look for it.
+/// The meaning of a cell; the terminal chooses a look for it.
 enum class Ink : std::uint8_t {
   plain,
   strong,

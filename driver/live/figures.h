@@ -10,7 +10,7 @@
 
 namespace crosstalk::driver::live {
 
-/// What analyses do not tell.
+/// Figures that analyses lack.
 struct Circumstances {
   std::uint64_t sequence = 1;
   double time_unix_s = 0, refresh_s = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who talks to whom, as a heat map: rows produce, columns consume.
+// Draws the communication between threads as a heat map: rows produce, columns consume.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -34,7 +34,7 @@ bool mentions(const Row& row, const std::string& filter) {
                              [&](const std::string& text) { return lower(text).find(wanted) != std::string::npos; });
 }
 
-/// What of a row falls into the scope.
+/// The part of a row that falls into the scope.
 struct Within {
   bool any = true;
   double part = 1;  // of the row's cost

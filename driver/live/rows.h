@@ -19,13 +19,13 @@ inline constexpr std::size_t table_count = 5;
 inline constexpr std::array<const char*, table_count> table_names = {"Objects", "Lines", "Loops", "Threads",
                                                                      "Findings"};
 
-/// What rows are sorted by: figures descending, names ascending.
+/// The order of rows: figures descending, names ascending.
 enum class Sort : std::uint8_t { cost, now, gain, name };
 inline constexpr std::size_t sort_count = 4;
 /// False for a figure that the table does not have.
 [[nodiscard]] bool has_column(Table table, Sort sort);
 
-/// What rows are about: all that is set at the same time.
+/// The scope of the rows: all that is set at the same time.
 struct Scope {
   std::optional<std::uint32_t> thread;
   std::optional<std::pair<std::uint32_t, std::uint32_t>> pair;  // producer, consumer

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of pictures: a full screen, one text, or lines of JSON. Each returns the exit status.
+// Shows pictures as a full screen, one text, or lines of JSON. Each returns the exit status.
 #pragma once
 
 #include <cstdint>

@@ -30,7 +30,7 @@ class LineCutter {
   [[nodiscard]] Result<void> add(std::string_view bytes);
   /// The next line without its end; nullopt: none is complete.
   [[nodiscard]] std::optional<std::string> next();
-  /// What came after the last line end.
+  /// The bytes after the last line end.
   [[nodiscard]] std::string_view rest() const { return std::string_view(bytes_).substr(begin_); }
 
  private:

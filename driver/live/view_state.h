@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the view shows: the picture, and what a user has chosen in it. Takes keys and pictures; draws nothing, reads no
+// The state of the view: the picture, and the user's choices in it. Takes keys and pictures; draws nothing, reads no
 // file, knows no terminal.
 #pragma once
 
@@ -38,7 +38,7 @@ struct KeyPress {
   char32_t character = 0;  // of Key::character
 };
 
-/// Where the arrows move.
+/// The part of the screen in which the arrows move.
 enum class Focus : std::uint8_t { table, matrix };
 
 enum class PageKind : std::uint8_t { tables, source, finding, warnings, help };
@@ -59,7 +59,7 @@ struct Page {
   std::size_t first = 0;  // the first line that is shown; of source: the chosen line, from 1 on
 };
 
-/// What is typed at the bottom line.
+/// The text typed at the bottom line.
 enum class Prompt : std::uint8_t { none, filter, thread };
 
 class ViewState {

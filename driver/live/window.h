@@ -12,7 +12,7 @@
 
 namespace crosstalk::driver::live {
 
-/// What one file of the recorder tells.
+/// The contents of one file of the recorder.
 struct Interval {
   attribution::Analysis analysis;    // session.begin_ns and end_ns are the interval's
   double analysis_cpu_s = 0;         // that the analysis took

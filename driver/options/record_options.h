@@ -21,7 +21,7 @@ enum class CounterChoice { automatic, on, off };
 /// How communication is seen: `automatic` uses the method that passed the self-tests.
 enum class MethodWish { automatic, watch, probe };
 
-/// Who observes: `automatic` has crosstalkd do it if this user may not, and a daemon is there.
+/// The observer: `automatic` has crosstalkd do it if this user may not, and a daemon is there.
 enum class DaemonWish { automatic, always, never };
 
 struct RecordRequest {

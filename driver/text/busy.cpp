@@ -110,7 +110,7 @@ void draw_outer(Canvas& canvas, const attribution::Analysis& analysis, const Loo
     if (loop.parent == outer.id && outer.figures && all_inside(analysis, outer) == &loop) {
       const std::string place = source_text(outer.file, outer.line_begin, outer.line_end);
       canvas.paragraph("    note: ", "the loop around it" + (place.empty() ? "" : " (" + place + ")") +
-                                         " does next to nothing else, so this is its time, too");
+                                         " spends nearly all of its time in this one, so it has no entry of its own");
     }
   }
 }
@@ -207,10 +207,10 @@ std::string awaited_in_words(const attribution::WaitPlace& place) {
   return text + (place.objects.size() > most_objects ? ", and others" : "");
 }
 
-/// How the time of waits is known: "1.20 k waits", "240 looks".
+/// Returns the evidence for the time of waits: "1.20 k waits", "240 samples".
 std::string evidence_of(const attribution::WaitPlace& place) {
   const std::uint64_t number = place.sampled ? place.looks : place.count;
-  return pad_left(count_text(static_cast<double>(number)), share_columns) + (place.sampled ? " looks" : " waits");
+  return pad_left(count_text(static_cast<double>(number)), share_columns) + (place.sampled ? " samples" : " waits");
 }
 
 /// Draws the longest waits for other threads, by place.
@@ -227,8 +227,9 @@ void draw_wait_places(Canvas& canvas, const attribution::Analysis& analysis, std
   }
   constexpr int kind_columns = 10;
   const bool sampled = std::any_of(shown.begin(), shown.end(), [](const auto* place) { return place->sampled; });
-  canvas.heading("Where threads waited for each other",
-                 sampled ? "asleep, by looks from outside; all threads together" : "measured; all threads together");
+  canvas.heading("Where threads waited for each other", sampled
+                                                            ? "time asleep, sampled from outside; all threads together"
+                                                            : "measured; all threads together");
   for (const attribution::WaitPlace* place : shown) {
     const std::string name = place->function.empty() ? "[other places]" : place->function;
     canvas.line("    " + pad_right(attribution::wait_kind_name(place->kind), kind_columns) + "  " +
@@ -249,7 +250,7 @@ void draw_busy_times(Canvas& canvas, const attribution::Analysis& analysis, std:
       shown.push_back(&loop);
     }
   }
-  canvas.heading("Busy times and waits", "parts of a loop's CPU time; a unit's at its effective peak");
+  canvas.heading("Busy times and waits", "shares of a loop's CPU time; a unit's: its work at its measured peak rate");
   for (const attribution::Warning& warning : analysis.warnings) {
     if (warning.code == "no_calibration") {
       canvas.paragraph("  ", warning.message);

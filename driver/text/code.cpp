@@ -164,9 +164,9 @@ std::string render_code(const attribution::Analysis& analysis, const attribution
   canvas.blank();
   canvas.paragraph(
       "",
-      "time: share of all CPU time, of a sample at the access that took it where that is known, else at the "
-      "instruction that was to come next; cost: of accesses that wait for another thread's store; gain: "
-      "what of it would be saved");
+      "time: share of all CPU time; a sample counts at the access that took it if that is known, else at the next "
+      "instruction. cost: time of accesses that wait for another thread's store. gain: the part of the cost that would "
+      "be saved");
   return canvas.take();
 }
 

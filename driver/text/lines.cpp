@@ -103,9 +103,8 @@ void draw_lines(Canvas& canvas, const attribution::Communication& communication,
       canvas.line(canvas.colored("      " + canvas.cell("in " + row.through, canvas.width() - 6), Hue::faint));
     }
     if (!row.caller_known) {
-      canvas.line(canvas.colored(
-          "      " + canvas.cell("its caller is not known: no stack that was copied there tells", canvas.width() - 6),
-          Hue::faint));
+      canvas.line(canvas.colored("      " + canvas.cell("caller unknown: no stack copy shows it", canvas.width() - 6),
+                                 Hue::faint));
     }
     draw_call_paths(canvas, row);
   }

@@ -232,8 +232,8 @@ void draw_functions(Canvas& canvas, const Analysis& analysis, std::size_t most) 
   }
   explain_few(canvas, any_few);
   if (const double own_s = analysis.sampling.stand_ins_s; own_s > 0) {
-    canvas.paragraph("  ", fmt::format("Apart from these, crosstalk's own functions, which stand in for malloc() and "
-                                       "others, took {}.",
+    canvas.paragraph("  ", fmt::format("Apart from these, crosstalk's wrappers of malloc() and other functions took "
+                                       "{}.",
                                        seconds_text(own_s)));
   }
 }
@@ -258,7 +258,7 @@ void draw_kernel(Canvas& canvas, const Analysis& analysis, std::size_t most) {
     return;
   }
   constexpr int name_columns = 16;
-  canvas.heading("In the kernel", "by system call, and who of the program's own calls it");
+  canvas.heading("In the kernel", "by system call, and the program's own function that calls it");
   const int room = canvas.width() - (label_offset(canvas) - loop_time_columns - 2) - name_columns - 2;
   bool any_few = false;
   for (std::size_t i = 0; i < std::min(most, analysis.kernel.size()); ++i) {

@@ -84,8 +84,9 @@ void draw_sources(Canvas& canvas, const Memory& memory) {
   }
   for (std::size_t i = 0; i < attribution::memory_levels; ++i) {
     if (memory.totals.missed[i] > 0) {
-      canvas.paragraph("  ", fmt::format("Of those not told, {} were not in: {}.", memory.totals.missed[i],
-                                         level_words(static_cast<attribution::MemoryLevel>(i))));
+      canvas.paragraph("  ",
+                       fmt::format("Of the samples without a known level, {} were not in: {}.", memory.totals.missed[i],
+                                   level_words(static_cast<attribution::MemoryLevel>(i))));
     }
   }
 }

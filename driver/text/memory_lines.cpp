@@ -159,7 +159,7 @@ void draw_shared_lines(Canvas& canvas, const attribution::Analysis& analysis, st
 
 void draw_sampled_sharing(Canvas& canvas, const attribution::Analysis& analysis) {
   const attribution::SampledSharing& sharing = analysis.memory.sharing;
-  canvas.heading("Communication by samples near in time", "an estimate of another kind than that of watched lines");
+  canvas.heading("Communication by samples near in time", "not comparable with figures of watched lines");
   if (sharing.pairs.empty()) {
     canvas.paragraph("  ", "No thread was sampled to access a line near a sampled store of another one.");
   } else {
@@ -183,9 +183,9 @@ void draw_sampled_sharing(Canvas& canvas, const attribution::Analysis& analysis)
     }
   }
   if (sharing.unattributed_samples > 0) {
-    canvas.paragraph("  ", fmt::format("Of {} HITM loads sampled, {} have no sampled store of another thread near: who "
-                                       "had modified the line is not known.",
-                                       sharing.hitm_samples, sharing.unattributed_samples));
+    canvas.paragraph("  ", fmt::format("For {} of {} sampled HITM loads no other thread's store was sampled close in "
+                                       "time, so the producer is unknown.",
+                                       sharing.unattributed_samples, sharing.hitm_samples));
   }
 }
 

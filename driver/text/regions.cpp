@@ -57,8 +57,8 @@ void draw_regions(Canvas& canvas, const Analysis& analysis, std::size_t most, bo
   canvas.heading("Regions", "times of all threads together, regions inside them included; CPU time by samples, 95 %");
   if (analysis.regions.empty()) {
     canvas.paragraph("  ",
-                     "No region was marked, or none in a thread that the collector was in: processes that are "
-                     "watched from outside cannot say. See crosstalk/region.h and man crosstalk-report.");
+                     "No observed thread marked a region. The regions of processes that are watched from outside are "
+                     "unknown. See crosstalk/region.h and man crosstalk-report.");
     return;
   }
   canvas.line(canvas.colored(columns("entries", "elapsed", "CPU time", "uneven") + "region", Hue::faint));

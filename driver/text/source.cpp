@@ -101,8 +101,8 @@ std::string render_source(const attribution::Analysis& analysis, const SourceNot
     draw_gap(canvas, last - before, "line");
   }
   canvas.paragraph("",
-                   "time, loop: shares of all CPU time; cost: of accesses that wait for another thread's store; gain: "
-                   "what of it would be saved");
+                   "time, loop: shares of all CPU time. cost: time of accesses that wait for another thread's store. "
+                   "gain: the part of the cost that would be saved");
   return canvas.take();
 }
 

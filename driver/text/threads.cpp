@@ -71,19 +71,19 @@ std::string observation_text(const Analysis& analysis) {
   return fmt::format(" {}.", fmt::join(parts, ", "));
 }
 
-/// Formats " and 3.9 % in functions that stand in for malloc() and others".
+/// Formats " and 3.9 % in wrappers of malloc() and other functions".
 std::string stand_ins_text(const Analysis& analysis) {
   const double share = analysis.cpu_s > 0 ? analysis.sampling.stand_ins_s / analysis.cpu_s : 0;
   constexpr double worth_saying = 0.0005;
   return share < worth_saying
              ? std::string()
-             : fmt::format(", and with {} in functions that stand in for malloc() and others", percent_text(share));
+             : fmt::format(", and with {} in wrappers of malloc() and other functions", percent_text(share));
 }
 
 /// The recorder's own CPU time, which is no part of any thread's; empty if it is not known.
 std::string recorder_text(const Analysis& analysis) {
   const double took_s = static_cast<double>(analysis.session.recorder_cpu_ns) * 1e-9;
-  return took_s > 0 && analysis.cpu_s > 0 ? fmt::format("; the recorder took {} ({} of that time) beside them",
+  return took_s > 0 && analysis.cpu_s > 0 ? fmt::format("; the recorder used another {} ({} of that time)",
                                                         seconds_text(took_s), percent_text(took_s / analysis.cpu_s))
                                           : std::string();
 }
@@ -196,11 +196,11 @@ void draw_sampling(Canvas& canvas, const Analysis& analysis) {
   if (sampling.unknown_frames) {
     text += fmt::format(", {} in unknown functions", percent_text(*sampling.unknown_frames));
   }
-  text +=
-      sampling.overhead_fraction
-          ? fmt::format(". Observing took {} of the threads' CPU time, including what it slows between handlers{}{}.",
-                        percent_text(*sampling.overhead_fraction), stand_ins_text(analysis), recorder_text(analysis))
-          : std::string(". What observing cost is not known.");
+  text += sampling.overhead_fraction
+              ? fmt::format(
+                    ". Observing took {} of the threads' CPU time, including the slowdown outside its handlers{}{}.",
+                    percent_text(*sampling.overhead_fraction), stand_ins_text(analysis), recorder_text(analysis))
+              : std::string(". The cost of observing is unknown.");
   text += method_text(analysis.session);
   text += observation_text(analysis);
   text += source_text(sampling);

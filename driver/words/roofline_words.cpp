@@ -101,7 +101,7 @@ bool above_all(const Verdict& verdict) { return verdict.reached.empty() && !verd
 std::string levels_sentence(const RooflinePlace& place, const char* unit) {
   const Estimate& rate = place.points.front().y;
   if (!place.verdict.undecided.empty()) {
-    return "Which level limits it is undecided: " + place.verdict.undecided + ".";
+    return "The limiting level is undecided: " + place.verdict.undecided + ".";
   }
   const std::string what = place.bottleneck
                                ? std::string(models::roofline::level_in_words(*place.bottleneck)) + "'s traffic"
@@ -114,8 +114,8 @@ std::string levels_sentence(const RooflinePlace& place, const char* unit) {
         "It exceeds what {} allows by the model, {}: fewer bytes move than it says, or the calibration was disturbed.",
         what, rate_in_words(place.bound->value(), unit));
   }
-  return fmt::format("By {} it could reach {}; it reaches {} of that.", what, rate_in_words(place.bound->value(), unit),
-                     percent(rate.value() / place.bound->value()));
+  return fmt::format("The model allows {} by {}; it reaches {} of that.", rate_in_words(place.bound->value(), unit),
+                     what, percent(rate.value() / place.bound->value()));
 }
 
 std::string costs_sentence(const RooflinePlace& place) {
@@ -139,7 +139,7 @@ std::string costs_sentence(const RooflinePlace& place) {
     return "It uses vectors, multiply-adds and independent operations as far as is known.";
   }
   const auto& last = place.costs.back();
-  return "Of the peak it forgoes by " + text +
+  return "Factors of the peak that it loses: " + text +
          (last.feature == Feature::all && last.cost.value() >= 1.05 && text.find(',') != std::string::npos
               ? "; all of these " + folds(last.cost.value()) + ", if they are independent."
               : std::string("."));

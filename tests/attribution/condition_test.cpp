@@ -191,7 +191,7 @@ TEST(UndetectedGate, DoesNotPassWhereTheLimitIsAboveItsThreshold) {
   EXPECT_EQ(judged("cost_s > 3", at_most(0), at_most(0.5)).blind, "") << "with all of it, it is 2.5";
   EXPECT_TRUE(judged("cost_s > 3", at_most(0), at_most(0.5)).judged);
   EXPECT_EQ(judged("cost_s > 3", at_most(0), at_most({})).blind,
-            "undetected communication of the recording after has no limit: the cause");
+            "undetected communication of the recording after has no known limit: the cause");
 }
 
 TEST(UndetectedGate, WhatWasSeenHoldsWhateverElseThereIs) {

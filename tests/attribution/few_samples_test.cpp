@@ -43,15 +43,17 @@ TEST(FewSamples, OfAProgramThatWasNeverObserved) {
 
 TEST(FewSamples, OfWhatWasTooShort) {
   EXPECT_EQ(why_few_samples(facts(0.003)),
-            "it used 3 ms of CPU time, and a sample is taken of every 4 ms; let it do more, or take more of them: "
+            "it used 3 ms of CPU time, and crosstalk samples every 4 ms of it. Give the program more work, or sample "
+            "more often: "
             "--period 100us");
 }
 
 TEST(FewSamples, OfManyThreadsThatEachDidLittle) {
   FewSamplesFacts many = facts(0.1);
   many.threads = 3;
-  EXPECT_NE(why_few_samples(many).find("it used 100 ms of CPU time in 3 threads, and a sample is taken of every 4 ms"),
-            std::string::npos)
+  EXPECT_NE(
+      why_few_samples(many).find("it used 100 ms of CPU time in 3 threads, and crosstalk samples every 4 ms of it."),
+      std::string::npos)
       << why_few_samples(many);
 }
 

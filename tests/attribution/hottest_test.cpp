@@ -157,14 +157,15 @@ TEST(InTheKernel, IsToldByCall) {
   a.threads = {thread};
   a.kernel = {call("read", 0.4), call("write", 0.3), call("[page faults and interrupts]", 0.001)};
   EXPECT_EQ(in_the_kernel(a, hottest(a)).sentence,
-            "The kernel takes 70 % of the CPU time: read() 40 %, write() 30 %. No data address is known there.");
+            "The kernel takes 70 % of the CPU time: read() 40 %, write() 30 %. crosstalk sees no data addresses in the "
+            "kernel, so it cannot show communication there.");
   a.kernel = {call("read", 0.7)};
   EXPECT_EQ(in_the_kernel(a, hottest(a)).sentence, "") << "it is said";
   a.kernel = {call("a", 0.3), call("b", 0.1), call("c", 0.1), call("d", 0.1), call("e", 0.09)};
   EXPECT_EQ(
       in_the_kernel(a, {}).sentence,
-      "The kernel takes 70 % of the CPU time: a() 30 %, b() 10 %, c() 10 %, d() 10 %, others 10 %. No data address "
-      "is known there.");
+      "The kernel takes 70 % of the CPU time: a() 30 %, b() 10 %, c() 10 %, d() 10 %, others 10 %. crosstalk sees "
+      "no data addresses in the kernel, so it cannot show communication there.");
   a.threads[0].kernel_share = 0.2;
   EXPECT_NE(in_the_kernel(a, {}).sentence.find("takes 69 %"), std::string::npos) << "as much as its parts";
   a.kernel.clear();

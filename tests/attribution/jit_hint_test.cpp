@@ -32,8 +32,8 @@ Communication nameless(double cost_s, double other_s) {
 TEST(JitHint, SaysHowForTheRunTimeSystemThatRan) {
   const auto hint = jit_hint({{0, 3.0}}, 10, {}, processes("/usr/lib/jvm/java-17/bin/java"), false);
   EXPECT_EQ(hint,
-            "30 % of the CPU time is in code without names that lies in no file (most of it in java), as its "
-            "just-in-time compiler makes it: for names, have it write them with jcmd PID Compiler.perfmap while it "
+            "30 % of the CPU time is in code without names that lies in no file (most of it in java): its "
+            "just-in-time compiler made it. For names, have it write them with jcmd PID Compiler.perfmap while it "
             "runs, or run it with java "
             "-XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit (JDK 17 or later)");
   for (const auto& [program, way] : {std::pair{"/usr/bin/node", "--perf-basic-prof"},
@@ -49,8 +49,8 @@ TEST(JitHint, SpeaksOfACompilerOnlyWhereOneIsKnown) {
     return jit_hint({{0, 3.0}}, 10, {}, processes("/opt/mine"), some_named).value_or("");
   };
   EXPECT_NE(of(false).find("memory that the program filled itself, or a file that was gone"), std::string::npos);
-  EXPECT_EQ(of(false).find("compiler makes it"), std::string::npos) << of(false);
-  EXPECT_NE(of(true).find("other code of the program's just-in-time compiler has names"), std::string::npos);
+  EXPECT_EQ(of(false).find("compiler made it"), std::string::npos) << of(false);
+  EXPECT_NE(of(true).find("Other code of the program's just-in-time compiler has names"), std::string::npos);
 }
 
 TEST(JitHint, AdvisesNothingThatWasDone) {

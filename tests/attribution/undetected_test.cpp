@@ -224,25 +224,23 @@ TEST(UndetectedCost, IsSaidInASentence) {
   a.communication.undetected = undetected(facts);
   EXPECT_EQ(undetected_in_words(a),
             "Undetected communication costs at most 500 ms (25 % of the CPU time), with 97.5 % confidence. The limit "
-            "includes words that no watch was set on; communication with the kernel, devices, processes that were not "
-            "recorded "
-            "and threads that had ended is in no figure.");
+            "covers words that no watch was set on. No figure covers communication with the kernel, devices, processes "
+            "that were not recorded and threads that had ended.");
   facts.reachable_s = 0;
   a.communication.undetected = undetected(facts);
   EXPECT_EQ(undetected_in_words(a),
-            "No communication between recorded threads can be undetected: no two recorded threads lived at the same "
-            "time.");
+            "No communication between recorded threads was missed: no two recorded threads lived at the same time.");
   facts.reachable_s = 2;
   facts.met = false;
   a.communication.undetected = undetected(facts);
   EXPECT_NE(
-      undetected_in_words(a).find(" at most 1 s (50 % of the CPU time), with 97.5 % confidence. The limit includes "),
+      undetected_in_words(a).find(" at most 1 s (50 % of the CPU time), with 97.5 % confidence. The limit covers "),
       std::string::npos)
       << undetected_in_words(a);
   facts.reachable_s.reset();
   a.communication.undetected = undetected(facts);
   EXPECT_EQ(undetected_in_words(a),
-            "The cost of undetected communication has no limit: the threads' CPU time is not known.");
+            "The cost of undetected communication is unknown: the threads' CPU time is not known.");
 }
 
 }  // namespace

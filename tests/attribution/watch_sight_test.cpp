@@ -70,9 +70,9 @@ TEST(WatchSight, OfProbesIsPartAndSaysWhyThereAreNoWatches) {
   probed.method_choice = "--method probe asked for it";
   const WatchSight sight = watch_sight(probed, {}, 0);
   EXPECT_EQ(sight.sees, Sees::part);
-  EXPECT_EQ(
-      sight.because,
-      "lines were read twice while a thread stood still instead of being watched, as --method probe asked for it");
+  EXPECT_EQ(sight.because,
+            "it probed lines (read them twice while a thread stood still) instead of watching them, as --method probe "
+            "asked for it");
 }
 
 TEST(WatchSight, IsNoneWhereNoMethodWorked) {
@@ -101,7 +101,7 @@ TEST(WatchSight, HundredsOfWatchesWithoutATrapAreTheSameFaultFoundLate) {
   const WatchSight late = watch_sight(session, {}, enough_telling_watches);
   EXPECT_EQ(late.sees, Sees::nothing);
   EXPECT_TRUE(late.found_late);
-  EXPECT_NE(late.because.find("200 lines were watched"), std::string::npos) << late.because;
+  EXPECT_NE(late.because.find("used 200 lines while watchpoints were on them"), std::string::npos) << late.because;
 }
 
 class CountersThat : public UnknownCode {
@@ -236,7 +236,8 @@ TEST(BlindFindings, FoundLateTheyComeBeforeWhatWasFoundInOtherWays) {
   const auto findings = findings_of(a);
   ASSERT_GE(findings.size(), 2U);
   EXPECT_EQ(findings[0].kind, "blind");
-  EXPECT_NE(findings[0].sentence.find("300 lines were watched"), std::string::npos) << findings[0].sentence;
+  EXPECT_NE(findings[0].sentence.find("used 300 lines while watchpoints were on them"), std::string::npos)
+      << findings[0].sentence;
   EXPECT_NE(findings[1].sentence.find("`counters`"), std::string::npos) << findings[1].sentence;
 }
 
@@ -247,8 +248,7 @@ TEST(BlindFindings, OfPartSightNameTheAccessesThatGoUnseen) {
   ASSERT_EQ(findings.size(), 2U);
   EXPECT_EQ(findings[0].kind, "none");
   EXPECT_EQ(findings[0].sentence.find("limit"), std::string::npos) << findings[0].sentence;
-  EXPECT_EQ(findings[1].sentence,
-            "Communication by locked updates may go unseen here: the cause. To see it: the remedy.");
+  EXPECT_EQ(findings[1].sentence, "Crosstalk may miss locked updates: the cause. To see it: the remedy.");
 }
 
 TEST(BlindFindings, WithFullSightAreNone) {
@@ -313,7 +313,7 @@ TEST(BlindGate, OfPartSightHoldsForWhatWasSeenAndIsUndecidedElse) {
   for (const char* const gate : {"cost_s > 80 %", "cost_s < 80 %"}) {
     const comparison::Judgement judgement = comparison::judge(*comparison::parse_condition(gate), c);
     EXPECT_FALSE(judgement.judged || judgement.holds) << gate;
-    EXPECT_NE(judgement.blind.find("may have missed communication by locked updates"), std::string::npos);
+    EXPECT_NE(judgement.blind.find("may have missed locked updates"), std::string::npos);
   }
 }
 

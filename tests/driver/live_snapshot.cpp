@@ -89,7 +89,7 @@ Snapshot sample_snapshot() {
   loop.threads = {{1, 7.0}, {2, 5.0}};
   s.loops = {loop};
   s.findings = {{"Threads 1 and 2 (worker) exchange the cache line of `counters[1].hits` (global, 64 bytes): all of it "
-                 "false sharing, costs about 70 % of their time. Give each thread's part its own 64-byte line.",
+                 "false sharing. This costs about 70 % of their time. Give each thread's part its own 64-byte line.",
                  "false_sharing", 7.0, 3.5, std::nullopt, "counters", "histogram.cpp:41", "histogram.cpp:41",
                  "Give each thread's part its own 64-byte line."},
                 {"The hottest loop, in add() at histogram.cpp:40-43, takes 60 % of the CPU time.", "loop", std::nullopt,

@@ -244,7 +244,7 @@ class FromOutside(harness.Case):
             return  # on a busy machine threads are ready to run, not asleep
         finding = next(finding for finding in report["findings"] if finding["kind"] == "wait")
         self.assertIn("a_mutex", finding["object"])
-        self.assertIn("asleep, by looks from outside", finding["sentence"])
+        self.assertIn("asleep (sampled from outside)", finding["sentence"])
         self.assertEqual(finding["consumer"], f"waiting.cpp:{place['line']}")
 
     @needs_events

@@ -17,7 +17,7 @@ long open_ibs_context(std::uint64_t period, std::size_t ring_bytes, OwnedEvent& 
 long start_ibs_context(const OwnedEvent& context);
 /// To be called before it is closed: a context lives as long as a child of a fork has a copy of its descriptor.
 long stop_ibs_context(const OwnedEvent& context);
-/// What it has counted, and for how long.
+/// Its counts, and for how long it counted.
 long read_ibs_counts(const OwnedEvent& context, EventCounts& counts);
 long set_ibs_period(const OwnedEvent& context, std::uint64_t period);
 

@@ -63,8 +63,8 @@ long perf_event_open(const perf_event_attr& attr, std::int32_t tid, int group) {
   return system_call(SYS_perf_event_open, &attr, tid, -1, group, PERF_FLAG_FD_CLOEXEC);
 }
 
-// What tells our descriptor from one that the program has since opened under its number: the kernel's id of an event,
-// or the number of our module's device, which programs do not open. 0: it is neither.
+// Returns a number that tells our descriptor from one that the program has since opened under the same number: the
+// kernel's id of an event, or the number of our module's device, which programs do not open. 0: it is neither.
 std::uint64_t identity_of(long fd) {
   constexpr std::uint64_t of_device = std::uint64_t{1} << 63U;
   std::uint64_t id = 0;

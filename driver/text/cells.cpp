@@ -73,11 +73,13 @@ bool has_cost(const attribution::Matrix& cells) {
 }
 
 const char* sharing_word(const Exchanged& amount) {
-  constexpr double nearly_all = 0.9;
+  constexpr double least_pure_share = 0.9;
   if (amount.total() <= 0) {
     return "";
   }
-  return amount.false_share() >= nearly_all ? "false" : amount.false_share() <= 1 - nearly_all ? "true" : "mixed";
+  return amount.false_share() >= least_pure_share       ? "false"
+         : amount.false_share() <= 1 - least_pure_share ? "true"
+                                                        : "mixed";
 }
 
 Hue sharing_hue(const Exchanged& amount) {
