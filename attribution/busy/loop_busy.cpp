@@ -2,22 +2,21 @@
 #include "attribution/busy/loop_busy.h"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
 
+#include "attribution/busy/inner_loop.h"
 #include "attribution/busy/loop_evidence.h"
+#include "attribution/busy/loop_mix.h"
+#include "attribution/busy/loop_threads.h"
+#include "attribution/busy/loop_traffic.h"
+#include "attribution/busy/own_callees.h"
 #include "attribution/counters/counted_evidence.h"
 #include "attribution/loops/core_cycles.h"
 #include "attribution/model/sentences.h"
-#include "attribution/program/own_code.h"
-#include "models/roofline/roof.h"
-#include "models/stream_traffic.h"
-#include "symbolizer/cfg/instructions.h"
 #include "symbolizer/loops/iteration_time.h"
 #include "symbolizer/loops/loop_body.h"
 #include "symbolizer/loops/loop_operands.h"
@@ -29,70 +28,6 @@ constexpr double least_share = 0.001;  // of CPU time; the figures of smaller lo
 constexpr double line_bytes = 64;
 
 using models::Unit;
-
-/// Both have the same order (flop_kinds.h, machine.h).
-models::FlopMix mix_of(const symbolizer::FlopsByKind& flops) {
-  static_assert(symbolizer::FlopsByKind::kinds == sizeof(models::FlopMix::of) / sizeof(double));
-  static_assert(
-      symbolizer::FlopsByKind::index(symbolizer::FlopWidth::avx2, symbolizer::FlopType::float32,
-                                     symbolizer::FlopOperation::fma) ==
-      models::FlopMix::index(models::Width::avx2, models::Precision::single_precision, models::Operation::fma));
-  models::FlopMix mix;
-  mix.of = flops.of;
-  mix.other = flops.other;
-  return mix;
-}
-
-/// A loop's traffic between the levels, a second of CPU time.
-struct Traffic {
-  std::optional<models::LevelBytes> per_s;
-  std::array<double, 4> served{};  // lines, by the level that they come from
-  std::string unknown;
-  bool stores_only_new = false;
-  bool scattered = false;  // some accesses are taken to fall anywhere in the range that they were seen in
-};
-
-/// True if the loop stores whole lines that it does not load.
-bool has_store_stream(const std::vector<models::Stream>& streams) {
-  return std::any_of(streams.begin(), streams.end(), [&](const models::Stream& store) {
-    const bool whole =
-        store.stores && !store.loads && !store.streaming && std::abs(static_cast<double>(store.stride)) <= line_bytes;
-    return whole && std::none_of(streams.begin(), streams.end(), [&](const models::Stream& other) {
-             return other.loads && other.low <= store.high && store.low <= other.high;
-           });
-  });
-}
-
-std::optional<models::Width> widest_of(const models::FlopMix& mix) {
-  for (const models::Width width :
-       {models::Width::avx512, models::Width::avx2, models::Width::sse, models::Width::scalar}) {
-    if (mix.of_width(width) > 0) {
-      return width;
-    }
-  }
-  return std::nullopt;
-}
-
-std::optional<models::Width> widest_of(const models::Machine& machine) {
-  for (const models::Width width : {models::Width::avx512, models::Width::avx2, models::Width::sse}) {
-    const models::Figure* figure =
-        machine.flops_of(width, models::Precision::double_precision, models::Operation::add, models::Scope::one_core);
-    if (figure != nullptr && figure->value) {
-      return width;
-    }
-  }
-  return std::nullopt;
-}
-
-models::CacheSizes caches_of(const models::Machine& machine, double threads) {
-  const auto bytes = [&](std::uint32_t level) {
-    const models::Cache* cache = machine.cache_of(level);
-    return cache != nullptr ? cache->bytes : std::uint64_t{0};
-  };
-  const models::Cache* last = machine.cache_of(3);
-  const double sharing = last != nullptr ? std::clamp(threads, 1.0, std::max(1.0, double(last->cpus.size()))) : 1;
-  return {bytes(1), bytes(2), static_cast<std::uint64_t>(static_cast<double>(bytes(3)) / sharing)};
-}
 
 class Figures {
  public:
@@ -120,20 +55,20 @@ class Figures {
   struct Known {
     std::optional<symbolizer::LoopBodyFacts> body;
     std::vector<std::string> own_callees;
-    models::FlopMix mix;  // a second
-    std::string mix_unknown;
+    LoopMix mix;
     double store_share = 0;  // of its accesses, those of the loops inside it included
-    Traffic traffic;
+    LoopTraffic traffic;
     const CounterRates* counted = nullptr;  // null: counters tell nothing of it
   };
   [[nodiscard]] const CounterRates* counted_of(const LoopRow& loop) const;
   [[nodiscard]] LoopFigures figures_of(const LoopRow& loop);
   [[nodiscard]] std::optional<symbolizer::LoopBodyFacts> body_of(const LoopRow& loop) const;
-  [[nodiscard]] std::vector<std::string> own_callees_of(const LoopRow& loop) const;
-  void find_mix(const LoopRow& loop, Known& known) const;
-  [[nodiscard]] double store_share_of(const LoopRow& loop, const Known& known) const;
-  [[nodiscard]] Traffic traffic_of(const LoopRow& loop, const Known& known, double threads) const;
-  [[nodiscard]] Traffic traffic_inside(const LoopRow& loop, const std::vector<LoopRow*>& inner) const;
+  template <class Figure>
+  [[nodiscard]] std::vector<InnerLoop<Figure>> inner_of(const LoopRow& loop, Figure Known::*figure) const;
+  [[nodiscard]] LoopTraffic find_traffic(const LoopRow& loop, const Known& known, double threads) const;
+  void fill_rates(const LoopRow& loop, const Known& known, LoopFigures& figures) const;
+  [[nodiscard]] std::string reason_of(Unit unit, const LoopRow& loop, const Known& known, const LoopFigures& figures,
+                                      const models::Demand& demand) const;
   void fill_busy(const LoopRow& loop, const Known& known, LoopFigures& figures) const;
   void fill_waits(const LoopRow& loop, const Known& known, LoopFigures& figures) const;
   void fill_classes(const LoopRow& loop, const Known& known, LoopFigures& figures) const;
@@ -141,7 +76,7 @@ class Figures {
   [[nodiscard]] std::optional<double> part_of_time(const LoopRow& loop, std::optional<double> cycles) const;
   [[nodiscard]] std::optional<double> chain_share(const LoopRow& loop, const Known& known) const;
   [[nodiscard]] std::optional<double> local_share(const LoopRow& loop, const Known& known) const;
-  [[nodiscard]] std::optional<models::LevelShares> data_levels(const Known& known, std::string& missing) const;
+  [[nodiscard]] const LoopPairs* pairs_of(const LoopRow& loop) const;
 
   std::vector<LoopRow>& loops_;
   const BusyEvidence& evidence_;
@@ -155,128 +90,30 @@ std::optional<symbolizer::LoopBodyFacts> Figures::body_of(const LoopRow& loop) c
   return code ? symbolizer::loop_body_facts(code->anatomy->ways(code->index), cycles_of(evidence_.core)) : std::nullopt;
 }
 
-/// Short names of functions of the same file that it calls directly. Leaves out stubs, which lead to other files.
-std::vector<std::string> Figures::own_callees_of(const LoopRow& loop) const {
-  std::vector<std::string> names;
-  const auto code = innermost_loop(view_.code(), {loop.module_file, loop.header});
-  for (const symbolizer::Way& way :
-       code && !is_runtime_library(loop.module) ? code->anatomy->ways(code->index) : std::vector<symbolizer::Way>()) {
-    for (std::size_t i = 0; i < way.code.size(); ++i) {
-      const auto instruction = symbolizer::decode(way.code[i], way.addresses[i]);
-      if (!instruction || instruction->flow != symbolizer::Flow::call || instruction->target == 0 ||
-          instruction->target == code->anatomy->function_begin()) {
-        continue;
-      }
-      const symbolizer::CodeLocation& callee = view_.code().locate({loop.module_file, instruction->target});
-      if (callee.frames.empty() || is_unknown(callee.frames.back()) || is_library_code(callee.frames.back()) ||
-          callee.frames.back().function.ends_with("@plt")) {
-        continue;
-      }
-      const std::string name = in_short(callee.frames.back().function);
-      if (std::find(names.begin(), names.end(), name) == names.end()) {
-        names.push_back(name);
-      }
+template <class Figure>
+std::vector<InnerLoop<Figure>> Figures::inner_of(const LoopRow& loop, Figure Known::*figure) const {
+  std::vector<InnerLoop<Figure>> inner;
+  if (const auto rows = inside_.find(loop.id); rows != inside_.end()) {
+    for (const LoopRow* row : rows->second) {
+      inner.push_back({row->cpu_s, &(known_.at(row->id).*figure)});
     }
   }
-  return names;
+  return inner;
 }
 
-/// Finds the kinds of its operations, its own and those of its inner loops, a second of its CPU time.
-void Figures::find_mix(const LoopRow& loop, Known& known) const {
-  constexpr double most = 0.5;
-  const Rate& flops = loop.rates.flops;
-  if (!flops.per_s || *flops.per_s <= 0) {
-    return;
-  }
-  models::FlopMix mix;
-  if (known.body && loop.rates.iterations.per_s) {
-    mix.add(mix_of(known.body->flops), *loop.rates.iterations.per_s);
-  }
-  if (const auto inner = inside_.find(loop.id); inner != inside_.end()) {
-    for (const LoopRow* row : inner->second) {
-      mix.add(known_.at(row->id).mix, row->cpu_s / loop.cpu_s);
-    }
-  }
-  const double found = mix.total();
-  if (found < most * *flops.per_s) {
-    known.mix_unknown = "by which instructions its operations are done is not known";
-    return;
-  }
-  known.mix.add(mix, *flops.per_s / found);
-}
-
-/// The share of stores by the loop's rates; if they are not known, by its inner loops, or its code.
-double Figures::store_share_of(const LoopRow& loop, const Known& known) const {
-  double stores = loop.rates.stores.per_s.value_or(0);
-  double all = stores + loop.rates.loads.per_s.value_or(0);
-  const auto inner = inside_.find(loop.id);
-  if (all <= 0 && inner != inside_.end()) {
-    for (const LoopRow* row : inner->second) {
-      stores += known_.at(row->id).store_share * row->cpu_s;
-      all += row->cpu_s;
-    }
-  } else if (all <= 0 && known.body) {
-    stores = known.body->stores;
-    all = known.body->stores + known.body->loads;
-  }
-  return all > 0 ? stores / all : 0;
-}
-
-Traffic Figures::traffic_inside(const LoopRow& loop, const std::vector<LoopRow*>& inner) const {
-  constexpr double nearly_all = 0.95;
-  Traffic sum;
-  sum.per_s.emplace();
-  double inside_s = 0;
-  for (const LoopRow* row : inner) {
-    const Traffic& part = known_.at(row->id).traffic;
-    if (!part.per_s) {
-      return {std::nullopt, {}, "of a loop inside it: " + part.unknown};
-    }
-    const double share = row->cpu_s / loop.cpu_s;
-    inside_s += row->cpu_s;
-    sum.per_s->l2 += share * part.per_s->l2;
-    sum.per_s->l3 += share * part.per_s->l3;
-    sum.per_s->memory += share * part.per_s->memory;
-    for (std::size_t level = 0; level < sum.served.size(); ++level) {
-      sum.served[level] += share * part.served[level];
-    }
-    sum.stores_only_new = sum.stores_only_new || part.stores_only_new;
-    sum.scattered = sum.scattered || part.scattered;
-  }
-  return inside_s >= nearly_all * loop.cpu_s ? sum
-                                             : Traffic{std::nullopt, {}, "much of its time is outside its inner loops"};
-}
-
-Traffic Figures::traffic_of(const LoopRow& loop, const Known& known, double threads) const {
-  const auto unknown = [](std::string why) { return Traffic{std::nullopt, {}, std::move(why)}; };
-  if (const auto inner = inside_.find(loop.id); inner != inside_.end()) {
-    return traffic_inside(loop, inner->second);
-  }
-  const auto code = innermost_loop(view_.code(), {loop.module_file, loop.header});
+const LoopPairs* Figures::pairs_of(const LoopRow& loop) const {
   const auto pairs = evidence_.pairs.find({loop.module_file, loop.header});
-  if (!loop.rates.iterations.per_s) {
-    return unknown(loop.rates.iterations.unknown);
+  return pairs != evidence_.pairs.end() ? &pairs->second : nullptr;
+}
+
+LoopTraffic Figures::find_traffic(const LoopRow& loop, const Known& known, double threads) const {
+  if (inside_.contains(loop.id)) {
+    return traffic_inside(loop.cpu_s, inner_of(loop, &Known::traffic));
   }
-  if (!code || !known.body || pairs == evidence_.pairs.end()) {
-    return unknown("its code is not known");
-  }
-  if (known.body->calls || !known.body->one_way) {
-    return unknown(known.body->calls ? "it calls functions" : "its iterations take different ways");
-  }
-  const double iterations = *loop.rates.iterations.per_s;
-  const LoopStreams streams =
-      streams_of(symbolizer::loop_operands(*code->anatomy, code->index), pairs->second, iterations);
-  if (!streams.unknown.empty()) {
-    return unknown(streams.unknown);
-  }
-  const models::StreamTraffic found =
-      models::stream_traffic(streams.streams, streams.scattered, caches_of(*evidence_.machine, threads));
-  if (!found.bytes) {
-    return unknown(found.unknown);
-  }
-  const models::LevelBytes& each = *found.bytes;
-  return {models::LevelBytes{each.l2 * iterations, each.l3 * iterations, each.memory * iterations}, found.served, "",
-          has_store_stream(streams.streams), !streams.scattered.empty()};
+  const auto code = innermost_loop(view_.code(), {loop.module_file, loop.header});
+  return traffic_of(loop.rates.iterations,
+                    {code ? &*code : nullptr, known.body ? &*known.body : nullptr, pairs_of(loop), threads},
+                    *evidence_.machine);
 }
 
 const CounterRates* Figures::counted_of(const LoopRow& loop) const {
@@ -302,18 +139,10 @@ void take_counted(const CounterRates& counted, const LoopRow& loop, LoopFigures&
   figures.counted[Unit::fpu] = figures.per_s[Unit::fpu].has_value() && loop.rates.flops.counted;
 }
 
-void Figures::fill_busy(const LoopRow& loop, const Known& known, LoopFigures& figures) const {
-  const models::Machine& machine = *evidence_.machine;
-  models::Demand demand;
-  demand.flops = known.mix;
-  demand.threads = figures.threads;
-  demand.store_share = known.store_share;
-  if (known.body) {
-    demand.streaming = known.body->stores > 0 && 2 * known.body->streaming_stores > known.body->stores;
-  }
-  const models::Peaks peaks = models::peaks_of(machine, demand);
+/// Fills in the work of each unit.
+void Figures::fill_rates(const LoopRow& loop, const Known& known, LoopFigures& figures) const {
   const auto& traffic = known.traffic.per_s;
-  figures.per_s[Unit::fpu] = known.mix_unknown.empty() ? loop.rates.flops.per_s : std::nullopt;
+  figures.per_s[Unit::fpu] = known.mix.unknown.empty() ? loop.rates.flops.per_s : std::nullopt;
   figures.per_s[Unit::l1d] = loop.rates.bytes.per_s;
   figures.per_s[Unit::l2] = traffic ? std::optional(traffic->l2) : std::nullopt;
   figures.per_s[Unit::l3] = traffic ? std::optional(traffic->l3) : std::nullopt;
@@ -321,6 +150,36 @@ void Figures::fill_busy(const LoopRow& loop, const Known& known, LoopFigures& fi
   if (known.counted != nullptr) {
     take_counted(*known.counted, loop, figures);
   }
+  if (traffic && known.traffic.scattered && !figures.counted[Unit::memory]) {
+    figures.notes.emplace_back(
+        "Accesses whose addresses are loaded are taken to fall anywhere in the range in which they were seen: where "
+        "they stay together for a while, less is moved than this says.");
+  }
+}
+
+/// Why a unit has no busy time.
+std::string Figures::reason_of(Unit unit, const LoopRow& loop, const Known& known, const LoopFigures& figures,
+                               const models::Demand& demand) const {
+  if (figures.per_s[unit]) {
+    return models::why_no_peak(*evidence_.machine, unit, demand);
+  }
+  if (unit == Unit::fpu) {
+    return known.mix.unknown.empty() ? loop.rates.flops.unknown : known.mix.unknown;
+  }
+  return unit == Unit::l1d ? loop.rates.bytes.unknown : known.traffic.unknown;
+}
+
+void Figures::fill_busy(const LoopRow& loop, const Known& known, LoopFigures& figures) const {
+  const models::Machine& machine = *evidence_.machine;
+  models::Demand demand;
+  demand.flops = known.mix.flops;
+  demand.threads = figures.threads;
+  demand.store_share = known.store_share;
+  if (known.body) {
+    demand.streaming = known.body->stores > 0 && 2 * known.body->streaming_stores > known.body->stores;
+  }
+  const models::Peaks peaks = models::peaks_of(machine, demand);
+  fill_rates(loop, known, figures);
   models::LoopWork work{loop.cpu_s, {}};
   for (const Unit unit : models::all_units) {
     const auto& rate = figures.per_s[unit];
@@ -329,21 +188,11 @@ void Figures::fill_busy(const LoopRow& loop, const Known& known, LoopFigures& fi
   figures.busy = models::busy_times(work, peaks);
   for (const Unit unit : models::all_units) {
     if (figures.busy[unit].exists && !figures.busy[unit].seconds) {
-      figures.reasons[unit] = unit == Unit::fpu && !figures.per_s[unit]
-                                  ? (known.mix_unknown.empty() ? loop.rates.flops.unknown : known.mix_unknown)
-                              : unit == Unit::l1d && !figures.per_s[unit] ? loop.rates.bytes.unknown
-                              : !figures.per_s[unit]                      ? known.traffic.unknown
-                                                                          : models::why_no_peak(machine, unit, demand);
+      figures.reasons[unit] = reason_of(unit, loop, known, figures, demand);
     }
   }
-  if (traffic && known.traffic.scattered && !figures.counted[Unit::memory]) {
-    figures.notes.emplace_back(
-        "Accesses whose addresses are loaded are taken to fall anywhere in the range in which they were seen: where "
-        "they "
-        "stay together for a while, less is moved than this says.");
-  }
   figures.bytes_to_flops = models::bytes_to_flops(work);
-  const bool single = 2 * known.mix.of_precision(models::Precision::single_precision) > known.mix.total();
+  const bool single = 2 * known.mix.flops.of_precision(models::Precision::single_precision) > known.mix.flops.total();
   const models::Peak best = models::peak_of_machine(
       machine, single ? models::Precision::single_precision : models::Precision::double_precision, figures.threads);
   models::Peaks of_best = peaks;
@@ -378,36 +227,6 @@ std::optional<double> Figures::local_share(const LoopRow& loop, const Known& kno
   return part_of_time(loop, local ? std::optional(local->most) : std::nullopt);
 }
 
-/// The shares of waits for each level, from the number of lines that it serves and the latency of one. Sets `missing`
-/// to the latencies that the machine's figures lack.
-std::optional<models::LevelShares> Figures::data_levels(const Known& known, std::string& missing) const {
-  if (evidence_.machine == nullptr || !known.traffic.per_s) {
-    return std::nullopt;
-  }
-  constexpr auto& levels = models::all_levels;
-  models::LevelShares shares{};
-  double sum = 0;
-  for (std::size_t i = 0; i < levels.size(); ++i) {
-    if (known.traffic.served[i] > 0) {
-      const models::Figure* latency = evidence_.machine->latency_of(levels[i]);
-      if (latency == nullptr || !latency->value) {
-        missing = "the latency of " + std::string(models::roofline::level_in_words(levels[i])) +
-                  " is not in the calibration" + (latency != nullptr ? ": " + latency->refused : "");
-        return std::nullopt;
-      }
-      shares[i] = known.traffic.served[i] * *latency->value;
-      sum += shares[i];
-    }
-  }
-  if (sum <= 0) {
-    return models::LevelShares{1, 0, 0, 0};  // no stream: what it accesses stays in the first level
-  }
-  for (double& share : shares) {
-    share /= sum;
-  }
-  return shares;
-}
-
 /// Adds the on-processor part of measured waits for other threads. `waited`, which includes sleep, gives the division
 /// into kinds. Sampled waits are sleep alone.
 void tell_of_others(const LoopRow& loop, models::CycleEvidence& evidence) {
@@ -435,7 +254,9 @@ void Figures::fill_waits(const LoopRow& loop, const Known& known, LoopFigures& f
                                        .data = (at.load + at.store + (by_chain ? 0 : at.loaded_fpu)) / at.total()};
   }
   std::string missing;
-  cycles.data_levels = data_levels(known, missing);
+  if (evidence_.machine != nullptr) {
+    cycles.data_levels = shares_of_waits(known.traffic, *evidence_.machine, missing);
+  }
   const std::optional<models::Standing> sampled = cycles.standing;
   const bool counted = known.counted != nullptr &&
                        tell_of_cycles(*known.counted, loop.cpu_s - waiting_in(loop) - kernel_s, sampled, cycles);
@@ -508,11 +329,11 @@ void Figures::fill_advice(const LoopRow& loop, const Known& known, LoopFigures& 
   evidence.body = model_of(known.body, inside_.contains(loop.id));
   evidence.own_callees = known.own_callees;
   evidence.packed = figures.packed;
-  evidence.widest_flops = widest_of(known.mix);
+  evidence.widest_flops = widest_of(known.mix.flops);
   evidence.widest_available = evidence_.machine != nullptr ? widest_of(*evidence_.machine) : std::nullopt;
   evidence.multiply_adds = figures.multiply_adds;
-  const double flops = known.mix.total();
-  evidence.other_flops = flops > 0 ? std::optional(known.mix.other / flops) : std::nullopt;
+  const double flops = known.mix.flops.total();
+  evidence.other_flops = flops > 0 ? std::optional(known.mix.flops.other / flops) : std::nullopt;
   if (known.body) {
     const double accesses = known.body->loads + known.body->stores;
     evidence.access_bytes = figures.access_bytes;
@@ -525,9 +346,9 @@ void Figures::fill_advice(const LoopRow& loop, const Known& known, LoopFigures& 
   evidence.stores_only_new = known.traffic.stores_only_new;
   evidence.imbalance = figures.imbalance;
   const auto code = innermost_loop(view_.code(), {loop.module_file, loop.header});
-  const auto pairs = evidence_.pairs.find({loop.module_file, loop.header});
-  if (code && pairs != evidence_.pairs.end() && !inside_.contains(loop.id)) {
-    evidence.long_strides = long_strides(symbolizer::loop_operands(*code->anatomy, code->index), pairs->second);
+  const LoopPairs* const pairs = pairs_of(loop);
+  if (code && pairs != nullptr && !inside_.contains(loop.id)) {
+    evidence.long_strides = long_strides(symbolizer::loop_operands(*code->anatomy, code->index), *pairs);
   }
   if (const models::Cache* first = evidence_.machine != nullptr ? evidence_.machine->cache_of(1) : nullptr) {
     evidence.first_level_bytes = static_cast<double>(first->bytes);
@@ -535,51 +356,23 @@ void Figures::fill_advice(const LoopRow& loop, const Known& known, LoopFigures& 
   figures.advice = models::remedies_for(evidence);
 }
 
-/// True if the loop's threads all lived at one moment. Those that came one after another waited for nobody.
-bool lived_at_once(const LoopRow& loop, const ProgramView& view) {
-  std::uint64_t last_begin = 0;
-  std::uint64_t first_end = UINT64_MAX;
-  for (const LoopThread& each : loop.threads) {
-    if (view.knows(ThreadId{each.thread})) {
-      const profile::ThreadRow& thread = view.threads()[each.thread];
-      last_begin = std::max(last_begin, thread.begin_ns);
-      first_end = std::min(first_end, thread.end_ns != 0 ? thread.end_ns : UINT64_MAX);
-    }
-  }
-  return last_begin < first_end;
-}
-
-/// Fills in the average number of threads that execute the loop at once, from their times. A thread that spins at a
-/// barrier in the loop waits as long as the slowest one works, so imbalance uses the time without waits.
-void fill_threads(const LoopRow& loop, const ProgramView& view, LoopFigures& figures) {
-  double most = 0;
-  std::vector<double> work_s;
-  for (const LoopThread& thread : loop.threads) {
-    most = std::max(most, thread.cpu_s);
-    work_s.push_back(std::max(0.0, thread.cpu_s - thread.waiting_s));
-  }
-  figures.threads = most > 0 ? std::max(1.0, loop.cpu_s / most) : 1;
-  figures.imbalance = lived_at_once(loop, view) ? models::imbalance(work_s) : std::nullopt;
-}
-
 LoopFigures Figures::figures_of(const LoopRow& loop) {
   LoopFigures figures;
   Known& known = known_[loop.id];
   known.body = body_of(loop);
-  known.own_callees = known.body && known.body->calls ? own_callees_of(loop) : std::vector<std::string>();
+  known.own_callees = known.body && known.body->calls ? own_callees_of(loop, view_) : std::vector<std::string>();
   known.counted = counted_of(loop);
-  find_mix(loop, known);
-  fill_threads(loop, view_, figures);
-  if (evidence_.machine != nullptr && !evidence_.machine->processors.empty()) {  // threads may come one after another
-    figures.threads = std::min(figures.threads, static_cast<double>(evidence_.machine->processors.size()));
-  }
-  const double counted = known.mix.total() - known.mix.other;
+  known.mix = mix_of(loop, known.body, inner_of(loop, &Known::mix));
+  figures.threads = threads_at_once(loop, evidence_.machine);
+  figures.imbalance = imbalance_of(loop, view_);
+  const models::FlopMix& mix = known.mix.flops;
+  const double counted = mix.total() - mix.other;
   if (counted > 0) {
-    figures.packed = 1 - known.mix.of_width(models::Width::scalar) / counted;
-    figures.multiply_adds = known.mix.of_operation(models::Operation::fma) / known.mix.total();
+    figures.packed = 1 - mix.of_width(models::Width::scalar) / counted;
+    figures.multiply_adds = mix.of_operation(models::Operation::fma) / mix.total();
   }
-  if (known.mix.total() > 0) {
-    figures.flops = known.mix;
+  if (mix.total() > 0) {
+    figures.flops = mix;
   }
   if (const auto packed = known.counted != nullptr ? known.counted->packed() : std::nullopt) {
     figures.packed = packed;
@@ -594,8 +387,8 @@ LoopFigures Figures::figures_of(const LoopRow& loop) {
     figures.body = inside_.contains(loop.id) ? std::nullopt : known.body;
   }
   if (evidence_.machine != nullptr) {
-    known.store_share = store_share_of(loop, known);
-    known.traffic = traffic_of(loop, known, figures.threads);
+    known.store_share = store_share_of(loop, known.body, inner_of(loop, &Known::store_share));
+    known.traffic = find_traffic(loop, known, figures.threads);
     figures.served = known.traffic.per_s ? std::optional(known.traffic.served) : std::nullopt;
     fill_busy(loop, known, figures);
   }
