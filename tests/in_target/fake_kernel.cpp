@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <new>
@@ -107,6 +108,8 @@ ThreadState& FakeKernel::add_thread() {
   thread.alarm_event = {};
   thread.alarm_since_ns = thread.alarm_until_ns = thread.alarm_ns = 0;
   thread.on_demand.store(0);
+  thread.watch_events.store(0);
+  thread.stack_low = thread.stack_high = 0;
   rings_.push_back(std::make_unique<Ring>());
   thread.ring.attach(&slot, rings_.back()->bytes.data(), bytes_of_a_ring);
   rings_.back()->reader = std::make_unique<profile::RingReader>(slot, rings_.back()->bytes.data(), bytes_of_a_ring);
@@ -130,7 +133,7 @@ std::uint32_t FakeKernel::access(ThreadState& thread, std::uint64_t address, boo
     const WatchPlace at = place(thread, event);
     const bool hit = at.mode == WatchMode::read_write || (at.mode == WatchMode::write_only && store);
     if (hit && address < at.address + at.length && at.address < address + 8) {
-      watch.trapped(thread, event, at.address, at_trap, 0x202, now_ns);
+      watch.trapped(thread, {event, at.address, at_trap, 0x202, now_ns});
       ++fired;
     }
   }
@@ -189,10 +192,15 @@ bool has_hidden_numbers() { return true; }
 bool has_spare_numbers() { return test::kernel->spare_numbers; }
 long open_hidden(Opener open, const void* what) { return open(what); }
 
-// The fake has a single process.
+// The fake has a single process, unless a test says otherwise.
 
-bool sharing() { return false; }
-std::uint32_t find_uses(const SharedLine& /*line*/, SharedUse* /*uses*/, std::uint32_t /*capacity*/) { return 0; }
+bool sharing() { return test::kernel != nullptr && test::kernel->sharing; }
+std::uint32_t find_uses(const SharedLine& /*line*/, SharedUse* uses, std::uint32_t capacity) {
+  const std::vector<SharedUse>& all = test::kernel->uses;
+  const std::size_t count = std::min<std::size_t>(all.size(), capacity);
+  std::copy_n(all.begin(), count, uses);
+  return static_cast<std::uint32_t>(count);
+}
 void remote_events_refused() {}
 CrossProcessState& cross_process_state() {
   static CrossProcessState state;

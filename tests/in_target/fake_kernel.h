@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "collectors/in_target/core/runtime.h"
+#include "collectors/in_target/processes/shared_memory.h"
 #include "collectors/in_target/sys/perf_events.h"
 #include "collectors/in_target/watch/watch_unit.h"
 #include "profile/records.h"
@@ -48,6 +49,8 @@ class FakeKernel {
   bool dead = false;                ///< watchpoints can be set, and none fires
   std::function<void()> after_set;  ///< called once right after a watchpoint was set, for another thread's action
   std::vector<FakeEvent> events;    ///< by descriptor - 1
+  bool sharing = false;             ///< the process takes part in the exchange with others
+  std::vector<SharedUse> uses;      ///< other processes that have the watched line mapped
 
   /// Returns the thread's records since the last call, as the bytes of each.
   [[nodiscard]] std::vector<std::vector<std::byte>> records(ThreadState& thread);

@@ -6,9 +6,9 @@
 // Lines are identified by the mapped file (watch_policy/shared_line.h), a thread by the number of its ring: its slot's
 // index + 1.
 //
-// A common watch is the watch unit's, with its progress here instead of in the process (watch_unit.h). The thread that
-// opens it arms the threads of all processes. It is over when `watch` differs from its id; the thread that sets `watch`
-// back to 0 writes the record of its end.
+// A common watch is the watch unit's, with its progress here instead of in the process (watch/common_watches.h). The
+// thread that opens it arms the threads of all processes. It is over when `watch` differs from its id; the thread that
+// sets `watch` back to 0 writes the record of its end.
 #pragma once
 
 #include <atomic>

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/random.h"
 #include "collectors/in_target/core/armed_time.h"
 #include "collectors/in_target/core/runtime.h"
 #include "collectors/in_target/processes/remote_events.h"

@@ -30,6 +30,7 @@
 #include "collectors/in_target/watch/watch_unit.h"
 #include "collectors/observation.h"
 #include "collectors/watch_policy/probing.h"
+#include "collectors/watch_policy/selection.h"
 
 namespace crosstalk::in_target {
 namespace {

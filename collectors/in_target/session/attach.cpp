@@ -49,6 +49,7 @@
 #include "collectors/in_target/threads/step_aside.h"
 #include "collectors/in_target/threads/thread_end.h"
 #include "collectors/in_target/threads/threads.h"
+#include "collectors/in_target/watch/admission.h"
 #include "collectors/in_target/watch/watch_events.h"
 #include "collectors/in_target/watch/watch_unit.h"
 
@@ -433,7 +434,7 @@ __attribute__((destructor(101))) void on_exit_of_process() {
   report_jit_dump();
   ThreadState* self = current_thread();
   if (self != nullptr) {
-    WatchUnit::withdraw();
+    withdraw_threads();
     watch_unit().close_all(*self, profile::CloseReason::stopped);
     profile::ProcessEnd record;
     record.header.type = profile::RecordType::process_end;
@@ -450,7 +451,7 @@ __attribute__((destructor(101))) void on_exit_of_process() {
 void quiesce() {
   Runtime& r = runtime();
   r.quiesced.store(true, std::memory_order_seq_cst);
-  WatchUnit::withdraw();
+  withdraw_threads();
   if (ThreadState* self = current_thread(); self != nullptr) {
     watch_unit().close_all(*self, profile::CloseReason::stopped);
     stop_clock(*self);
@@ -481,7 +482,7 @@ void exec_failed() {
   // The other threads' clocks were never stopped: their ticks count again. For the recorder this is the same process. A
   // second process_start would make it take all other threads' rings for those of an earlier program.
   r.quiesced.store(false, std::memory_order_seq_cst);
-  WatchUnit::readmit();
+  readmit_threads();
   if (ThreadState* self = current_thread(); self != nullptr) {
     start_clock(*self);
   }
@@ -494,7 +495,7 @@ void on_trap_blocked() {
   const Passage passage;
   if (ThreadState* self = current_thread(); self != nullptr && !self->blocks_traps) {
     self->blocks_traps = self->watch_tried = true;
-    watch_unit().leave(*self);
+    end_watching(*self);
   }
 }
 
@@ -571,7 +572,7 @@ void on_limit_raised() {
   for (std::uint32_t i = 0; i < registry().extent(); ++i) {
     ThreadState& thread = registry().at(i);
     if (thread.phase.load(std::memory_order_acquire) == static_cast<std::uint32_t>(ThreadPhase::live)) {
-      WatchUnit::renew_events(thread);
+      renew_events(thread);
       forgo_perf_clock(thread);
       MemoryEvents::close(thread);  // opened again, under other numbers, when its clock is next reviewed
     }

@@ -21,6 +21,7 @@
 #include "collectors/in_target/threads/found_threads.h"
 #include "collectors/in_target/threads/step_aside.h"
 #include "collectors/in_target/threads/threads.h"
+#include "collectors/in_target/watch/admission.h"
 #include "collectors/in_target/watch/watch_unit.h"
 
 namespace crosstalk::in_target {
@@ -96,7 +97,7 @@ void follow_mask(ThreadState& self, std::uint64_t mask) {
   if (blocked != self.blocks_traps) {
     self.blocks_traps = self.watch_tried = blocked;
     if (blocked) {
-      watch_unit().leave(self);
+      end_watching(self);
     }
   }
 }
@@ -148,11 +149,12 @@ void on_watchpoint(const PerfFault& fault, const ucontext_t& context) {
   }
   const auto event = static_cast<std::uint32_t>(fault.data - watch_mark);
   if ((fault.flags & trap_async) != 0 || !r.observing.load(std::memory_order_relaxed) || !watch_unit().usable()) {
-    watch_unit().trapped_in_handler(*self, event);
+    take_trap_in_handler(*self, event);
     return;
   }
-  watch_unit().trapped(*self, event, fault.address, registers_of(context),
-                       static_cast<std::uint64_t>(context.uc_mcontext.gregs[REG_EFL]), monotonic_ns());
+  const Registers registers = registers_of(context);
+  watch_unit().trapped(*self, {event, fault.address, registers,
+                               static_cast<std::uint64_t>(context.uc_mcontext.gregs[REG_EFL]), monotonic_ns()});
   const std::uint64_t cost = thread_cpu_ns() - begin + r.config.trap_cost_ns;
   self->slot->handlers_ns.fetch_add(cost, std::memory_order_relaxed);
   r.budget.spend(cost);

@@ -16,6 +16,7 @@
 #include "collectors/in_target/sys/task_list.h"
 #include "collectors/in_target/threads/found_table.h"
 #include "collectors/in_target/threads/inspection.h"
+#include "collectors/in_target/watch/admission.h"
 #include "collectors/in_target/watch/watch_events.h"
 #include "collectors/in_target/watch/watch_unit.h"
 
@@ -63,7 +64,7 @@ void silence() {
   each_live([](ThreadState& thread) {
     stop_clock(thread);
     MemoryEvents::close(thread);
-    watch_unit().leave(thread);
+    end_watching(thread);
   });
   forget_found_threads();
 }
@@ -86,7 +87,7 @@ void step_aside(const char* code, const char* text, StepAside how) {
   }
   done.store(false, std::memory_order_relaxed);
   track_blocks(false, 0);
-  WatchUnit::withdraw();
+  withdraw_threads();
   if (without_trace) {
     wait_for_others(until_ns);  // a handler that goes on may open an event or start a timer
   }
@@ -117,7 +118,7 @@ void forgo_traps(const char* code, const char* text) {
   watch_unit().start(0, r.config.horizon_ns);
   r.config.perf_allowed = 0;
   each_live([](ThreadState& thread) {
-    watch_unit().leave(thread);
+    end_watching(thread);
     forgo_perf_clock(thread);
   });
 }
@@ -133,10 +134,10 @@ void forgo_watchpoints(const char* code, const char* text) {
     if (ThreadState* self = current_thread(); self != nullptr) {
       watch_unit().close_all(*self, profile::CloseReason::stopped);
     }
-    each_live([](ThreadState& thread) { watch_unit().leave(thread); });
+    each_live([](ThreadState& thread) { end_watching(thread); });
   };
   watch_unit().start(0, r.config.horizon_ns);
-  WatchUnit::withdraw();
+  withdraw_threads();
   end_all();
   wait_for_others(monotonic_ns() + patience_ns);  // one that was in a handler may have opened an event meanwhile
   end_all();
@@ -154,7 +155,7 @@ void forgo_descriptors(const char* code, const char* text) {
   // Once descriptors are no longer common, nobody could switch that event off.
   wait_for_others(monotonic_ns() + patience_ns);
   each_live([](ThreadState& thread) {
-    watch_unit().leave(thread);
+    end_watching(thread);
     forgo_perf_clock(thread);
     MemoryEvents::close(thread);
   });

@@ -20,7 +20,7 @@
 #include "collectors/in_target/sys/perf_events.h"
 #include "collectors/in_target/sys/system_calls.h"
 #include "collectors/in_target/threads/found_table.h"
-#include "collectors/in_target/watch/watch_unit.h"
+#include "collectors/in_target/watch/admission.h"
 
 namespace crosstalk::in_target {
 namespace {
@@ -223,7 +223,7 @@ void end_thread(ThreadState& self) {
   self.phase.store(static_cast<std::uint32_t>(ThreadPhase::ending), std::memory_order_release);
   take_last_accesses(self);
   MemoryEvents::close(self);
-  watch_unit().leave(self);
+  end_watching(self);
   profile::ThreadEnd record;
   record.cpu_ns = thread_cpu_ns() - self.cpu_before_ns;
   const ContextSwitches switches = own_switches();
@@ -246,7 +246,7 @@ void end_lost_thread(ThreadState& thread, std::int32_t tid) {
   }
   stop_clock(thread);
   MemoryEvents::close(thread);
-  watch_unit().leave(thread);
+  end_watching(thread);
   profile::ThreadEnd record;
   record.cpu_ns = thread.slot->cpu_ns.load(std::memory_order_relaxed);
   finish(thread, record);
