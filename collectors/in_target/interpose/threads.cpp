@@ -15,7 +15,7 @@
 #include "collectors/in_target/libc/real_functions.h"
 #include "collectors/in_target/objects/modules.h"
 #include "collectors/in_target/sampling/clocks.h"
-#include "collectors/in_target/session/attach.h"
+#include "collectors/in_target/session/forks.h"
 #include "collectors/in_target/signals/alternate_stack.h"
 #include "collectors/in_target/signals/own_signals.h"
 #include "collectors/in_target/sys/clock_signal.h"

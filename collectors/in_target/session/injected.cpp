@@ -24,9 +24,12 @@
 #include "collectors/in_target/processes/shared_memory.h"
 #include "collectors/in_target/sampling/clocks.h"
 #include "collectors/in_target/sampling/lookahead_sampling.h"
+#include "collectors/in_target/session/arena_mapping.h"
 #include "collectors/in_target/session/attach.h"
+#include "collectors/in_target/session/forks.h"
 #include "collectors/in_target/session/handlers.h"
 #include "collectors/in_target/session/notices.h"
+#include "collectors/in_target/session/process_start.h"
 #include "collectors/in_target/signals/own_signals.h"
 #include "collectors/in_target/sys/clock_signal.h"
 #include "collectors/in_target/sys/float_state.h"
@@ -42,7 +45,6 @@
 #include "collectors/in_target/threads/step_aside.h"
 #include "collectors/in_target/threads/thread_end.h"
 #include "collectors/in_target/threads/threads.h"
-#include "collectors/in_target/watch/watch_unit.h"
 #include "collectors/injection_answer.h"
 
 namespace crosstalk::in_target {
@@ -279,10 +281,7 @@ const char* begin_session(const char* arena) {
     return reason;
   }
   prepare_once();
-  r.budget.start(r.config.budget, &cross_process_state().budget);
-  lead_watchpoints_astray(r.config.dead_watchpoints != 0);
-  watch_unit().start(r.config.watchpoints_allowed != 0 ? r.config.watchpoints : 0, r.config.horizon_ns);
-  board().start(r.config.board_slots);
+  set_up_watching();
   take_signals();
   set_state(InjectionState::observing);
   if (!begin_process()) {
