@@ -6,6 +6,39 @@
 
 namespace crosstalk::profile {
 
+/// Calls `visit(key, field)` for each of the settings.
+template <class Config, class Visitor>
+void visit_config(Config& config, Visitor& visit) {
+  visit("config.period_ns", config.period_ns);
+  visit("config.budget", config.budget);
+  visit("config.clock", config.clock);
+  visit("config.method", config.method);
+  visit("config.partner", config.partner);
+  visit("config.watchpoints", config.watchpoints);
+  visit("config.follow_children", config.follow_children);
+  visit("config.lookahead", config.lookahead);
+  visit("config.measure_waits", config.measure_waits);
+  visit("config.seed", config.seed);
+  visit("config.heap_threshold", config.heap_threshold);
+  visit("config.horizon_ns", config.horizon_ns);
+  visit("config.stack_bytes", config.stack_bytes);
+  visit("config.stacks_per_s", config.stacks_per_s);
+  visit("config.board_slots", config.board_slots);
+  visit("config.signal_cost_ns", config.signal_cost_ns);
+  visit("config.trap_cost_ns", config.trap_cost_ns);
+  visit("config.switch_cost_ns", config.switch_cost_ns);
+  visit("config.watch_switch_cost_ns", config.watch_switch_cost_ns);
+  visit("config.presence_cost_ns", config.presence_cost_ns);
+  visit("config.perf_sample_cost_ns", config.perf_sample_cost_ns);
+  visit("config.past_presence_cost_ns", config.past_presence_cost_ns);
+  visit("config.armed_copy_permille", config.armed_copy_permille);
+  visit("config.armed_byte_ps", config.armed_byte_ps);
+  visit("config.transfer_call_ns", config.transfer_call_ns);
+  visit("config.perf_allowed", config.perf_allowed);
+  visit("config.watchpoints_allowed", config.watchpoints_allowed);
+  visit("config.timer_allowed", config.timer_allowed);
+}
+
 /// Calls `visit(key, field)` for each field; `S` is Session or const Session.
 template <class S, class Visitor>
 void visit_session(S& session, Visitor&& visit) {
@@ -45,35 +78,7 @@ void visit_session(S& session, Visitor&& visit) {
   visit("recorder_cpu_ns", session.recorder_cpu_ns);
   visit("unobserved_cpu_ns", session.unobserved_cpu_ns);
   visit("version", session.version);
-  auto& config = session.config;
-  visit("config.period_ns", config.period_ns);
-  visit("config.budget", config.budget);
-  visit("config.clock", config.clock);
-  visit("config.method", config.method);
-  visit("config.partner", config.partner);
-  visit("config.watchpoints", config.watchpoints);
-  visit("config.follow_children", config.follow_children);
-  visit("config.lookahead", config.lookahead);
-  visit("config.measure_waits", config.measure_waits);
-  visit("config.seed", config.seed);
-  visit("config.heap_threshold", config.heap_threshold);
-  visit("config.horizon_ns", config.horizon_ns);
-  visit("config.stack_bytes", config.stack_bytes);
-  visit("config.stacks_per_s", config.stacks_per_s);
-  visit("config.board_slots", config.board_slots);
-  visit("config.signal_cost_ns", config.signal_cost_ns);
-  visit("config.trap_cost_ns", config.trap_cost_ns);
-  visit("config.switch_cost_ns", config.switch_cost_ns);
-  visit("config.watch_switch_cost_ns", config.watch_switch_cost_ns);
-  visit("config.presence_cost_ns", config.presence_cost_ns);
-  visit("config.perf_sample_cost_ns", config.perf_sample_cost_ns);
-  visit("config.past_presence_cost_ns", config.past_presence_cost_ns);
-  visit("config.armed_copy_permille", config.armed_copy_permille);
-  visit("config.armed_byte_ps", config.armed_byte_ps);
-  visit("config.transfer_call_ns", config.transfer_call_ns);
-  visit("config.perf_allowed", config.perf_allowed);
-  visit("config.watchpoints_allowed", config.watchpoints_allowed);
-  visit("config.timer_allowed", config.timer_allowed);
+  visit_config(session.config, visit);
 }
 
 }  // namespace crosstalk::profile

@@ -133,7 +133,7 @@ void take_counted(const CounterRates& counted, const LoopRow& loop, LoopFigures&
   }
   if (figures.counted[Unit::memory]) {
     figures.notes.emplace_back(
-        "At least as much comes from memory as this says: lines that are prefetched into the last level are not "
+        "The true traffic with memory is at least this high: lines that are prefetched into the last level are not "
         "counted.");
   }
   figures.counted[Unit::fpu] = figures.per_s[Unit::fpu].has_value() && loop.rates.flops.counted;
@@ -152,8 +152,8 @@ void Figures::fill_rates(const LoopRow& loop, const Known& known, LoopFigures& f
   }
   if (traffic && known.traffic.scattered && !figures.counted[Unit::memory]) {
     figures.notes.emplace_back(
-        "Accesses whose addresses are loaded are taken to fall anywhere in the range in which they were seen: where "
-        "they stay together for a while, less is moved than this says.");
+        "Accesses by loaded addresses are assumed to fall evenly into their observed range. If they cluster, less data "
+        "moves.");
   }
 }
 
@@ -270,7 +270,7 @@ void Figures::fill_waits(const LoopRow& loop, const Known& known, LoopFigures& f
         "latencies; they were not measured.");
   }
   if (counted) {
-    figures.waits.notes.emplace_back("What its cycles went to was counted by the processor.");
+    figures.waits.notes.emplace_back("The processor's counters measured this split of cycles.");
   }
 }
 

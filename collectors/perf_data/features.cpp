@@ -138,6 +138,25 @@ void take_compression(ByteCursor& bytes, Features& features) {
   features.compression = compression;
 }
 
+void take_groups(ByteCursor& bytes, Features& features) {
+  for_each(bytes, [&] {
+    EventGroup group;
+    group.name = take_string(bytes);
+    group.leader = bytes.take<std::uint32_t>();
+    group.members = bytes.take<std::uint32_t>();
+    features.groups.push_back(std::move(group));
+  });
+}
+
+void take_clock(ByteCursor& bytes, Features& features) {
+  bytes.take<std::uint32_t>();  // version
+  ClockData clock;
+  clock.clock_id = bytes.take<std::uint32_t>();
+  clock.wall_ns = bytes.take<std::uint64_t>();
+  clock.clock_ns = bytes.take<std::uint64_t>();
+  features.clock = clock;
+}
+
 /// Features of one number or text.
 void take_plain(Feature feature, ByteCursor& bytes, Features& features) {
   switch (feature) {
@@ -202,13 +221,7 @@ Result<void> take(Feature feature, ByteCursor& bytes, Features& features) {
       });
       break;
     case Feature::group_description:
-      for_each(bytes, [&] {
-        EventGroup group;
-        group.name = take_string(bytes);
-        group.leader = bytes.take<std::uint32_t>();
-        group.members = bytes.take<std::uint32_t>();
-        features.groups.push_back(std::move(group));
-      });
+      take_groups(bytes, features);
       break;
     case Feature::cache:
       take_caches(bytes, features);
@@ -234,15 +247,9 @@ Result<void> take(Feature feature, ByteCursor& bytes, Features& features) {
         features.hybrid.push_back({std::move(pmu), take_string(bytes)});
       });
       break;
-    case Feature::clock_data: {
-      bytes.take<std::uint32_t>();  // version
-      ClockData clock;
-      clock.clock_id = bytes.take<std::uint32_t>();
-      clock.wall_ns = bytes.take<std::uint64_t>();
-      clock.clock_ns = bytes.take<std::uint64_t>();
-      features.clock = clock;
+    case Feature::clock_data:
+      take_clock(bytes, features);
       break;
-    }
     default:
       take_plain(feature, bytes, features);
       break;
