@@ -46,11 +46,11 @@ Attribute take_fields(ByteCursor& fields) {
   fields.take<std::uint32_t>();  // wakeup_events
   fields.take<std::uint32_t>();  // bp_type
   attribute.config1 = fields.take<std::uint64_t>();
-  attribute.config2 = fields.take<std::uint64_t>();
+  fields.take<std::uint64_t>();  // config2
   attribute.branch_sample_type = fields.take<std::uint64_t>();
   attribute.registers_user = fields.take<std::uint64_t>();
   fields.take<std::uint32_t>();  // sample_stack_user
-  attribute.clock_id = fields.take<std::int32_t>();
+  fields.take<std::int32_t>();   // clockid
   attribute.registers_interrupted = fields.take<std::uint64_t>();
   return attribute;
 }

@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
+#include "base/byte_cursor.h"
 #include "base/result.h"
-#include "collectors/perf_data/byte_cursor.h"
 
 namespace crosstalk::perf_data {
 

@@ -143,7 +143,6 @@ Result<FileHeader> read_file_header(std::span<const std::byte> file) {
     return outside("the list of events", header.attributes, file.size());
   }
   if (header.data.bytes == 0 && header.data.offset <= file.size()) {  // perf fills it in at its end
-    header.data_unfinished = true;
     header.data.bytes = file.size() - header.data.offset;
     return header;
   }

@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
+#include "base/byte_cursor.h"
 #include "base/result.h"
-#include "collectors/perf_data/byte_cursor.h"
 
 namespace crosstalk::perf_data {
 
@@ -27,8 +27,7 @@ struct FileHeader {
   Section attributes;
   std::uint64_t attribute_bytes = 0;  // of each, with the section of its ids behind it
   Section data;
-  bool data_unfinished = false;  // perf did not end in an orderly way: `data` is all that there is
-  bool cut_off = false;          // the file ends before its data or its features do: a copy of a part
+  bool cut_off = false;  // the file ends before its data or its features do: a copy of a part
   std::vector<FeatureSection> features;
 };
 

@@ -96,10 +96,10 @@ void Reader::take_feature(std::uint32_t feature, std::span<const std::byte> byte
 
 /// Descriptions are in the order of the events.
 void Reader::name_events() {
-  const std::size_t both = std::min(events_.list().size(), features_.events.size());
+  const std::size_t both = std::min(events_.list().size(), features_.event_names.size());
   for (std::size_t i = 0; i < both; ++i) {
-    if (!features_.events[i].name.empty()) {
-      events_.rename(i, features_.events[i].name);
+    if (!features_.event_names[i].empty()) {
+      events_.rename(i, features_.event_names[i]);
     }
   }
 }
@@ -124,7 +124,6 @@ Result<ReadSummary> Reader::read(const Visit& visit) {
     const std::uint64_t trailing = whole && possible ? trailing_bytes(rest.first(head.bytes)) : 0;
     if (!whole || !possible || trailing > rest.size() - head.bytes) {
       summary_.cut_off = true;
-      summary_.cut_off_at = place.offset;
       break;
     }
     if (Result<void> taken = take(rest.first(head.bytes), place, false); !taken) {
@@ -186,7 +185,6 @@ std::uint64_t Reader::trailing_bytes(std::span<const std::byte> record) {
 Result<void> Reader::take(std::span<const std::byte> bytes, const Place& place, bool keep) {
   const RecordHeader head = header_of(bytes, header_.order);
   ++summary_.records;
-  ++summary_.by_type[head.type];
   if (head.type >= user_record_first) {
     return take_of_perf(bytes, place);
   }

@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <span>
 
 #include "base/result.h"
@@ -29,10 +28,8 @@ struct ReadSummary {
   std::uint64_t unknown_samples = 0;  // of events that the file does not describe
   std::uint64_t out_of_order = 0;     // handed on later than one with a later time
   std::uint64_t auxtrace_bytes = 0;   // of hardware traces, which are not decoded
-  std::map<std::uint32_t, std::uint64_t> by_type;
   bool cut_off =
       false;  // something is missing at the end: perf did not end in an orderly way, or this is part of a copy
-  std::uint64_t cut_off_at = 0;      // the offset of an incomplete last record
   std::vector<std::string> damaged;  // features that were left out, each with its defect
 };
 

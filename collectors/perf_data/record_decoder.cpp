@@ -62,18 +62,13 @@ Identity take_identity(ByteCursor fields, const Attribute& attribute) {
   if (attribute.samples(PERF_SAMPLE_TIME)) {
     identity.time_ns = fields.take<std::uint64_t>();
   }
-  if (attribute.samples(PERF_SAMPLE_ID)) {
-    identity.id = fields.take<std::uint64_t>();
-  }
-  if (attribute.samples(PERF_SAMPLE_STREAM_ID)) {
-    identity.stream_id = fields.take<std::uint64_t>();
+  for (const std::uint64_t unused : {PERF_SAMPLE_ID, PERF_SAMPLE_STREAM_ID}) {
+    if (attribute.samples(unused)) {
+      fields.take<std::uint64_t>();
+    }
   }
   if (attribute.samples(PERF_SAMPLE_CPU)) {
     identity.cpu = fields.take<std::uint32_t>();
-    fields.take<std::uint32_t>();  // reserved
-  }
-  if (attribute.samples(PERF_SAMPLE_IDENTIFIER)) {
-    identity.id = fields.take<std::uint64_t>();
   }
   return identity;
 }
@@ -81,7 +76,7 @@ Identity take_identity(ByteCursor fields, const Attribute& attribute) {
 Mapping take_mapping(ByteCursor& fields, const RecordHeader& header) {
   Mapping mapping;
   mapping.pid = fields.take<std::int32_t>();
-  mapping.tid = fields.take<std::int32_t>();
+  fields.take<std::int32_t>();  // tid
   mapping.begin = fields.take<std::uint64_t>();
   mapping.bytes = fields.take<std::uint64_t>();
   mapping.file_offset = fields.take<std::uint64_t>();
@@ -94,28 +89,27 @@ Mapping take_mapping(ByteCursor& fields, const RecordHeader& header) {
       const std::span<const std::byte> bytes = fields.take_bytes(room);
       mapping.build_id = bytes.first(size < bytes.size() ? size : bytes.size());
     } else {
-      mapping.device_major = fields.take<std::uint32_t>();
-      mapping.device_minor = fields.take<std::uint32_t>();
+      fields.take<std::uint64_t>();  // device
       mapping.inode = fields.take<std::uint64_t>();
       mapping.inode_generation = fields.take<std::uint64_t>();
     }
     mapping.protection = fields.take<std::uint32_t>();
-    mapping.flags = fields.take<std::uint32_t>();
+    fields.take<std::uint32_t>();  // flags
     mapping.has_protection = true;
   }
   mapping.name = fields.take_text(fields.rest());
   return mapping;
 }
 
-template <class Task>
-Task take_task(ByteCursor& fields) {
-  Task task;
-  task.pid = fields.take<std::int32_t>();
-  task.parent_pid = fields.take<std::int32_t>();
-  task.tid = fields.take<std::int32_t>();
-  task.parent_tid = fields.take<std::int32_t>();
-  task.time_ns = fields.take<std::uint64_t>();
-  return task;
+Fork take_fork(ByteCursor& fields, const RecordHeader& header) {
+  Fork fork;
+  fork.pid = fields.take<std::int32_t>();
+  fork.parent_pid = fields.take<std::int32_t>();
+  fork.tid = fields.take<std::int32_t>();
+  fork.parent_tid = fields.take<std::int32_t>();
+  fields.take<std::uint64_t>();  // time
+  fork.exec = (header.misc & PERF_RECORD_MISC_FORK_EXEC) != 0;
+  return fork;
 }
 
 Comm take_comm(ByteCursor& fields, const RecordHeader& header) {
@@ -127,74 +121,10 @@ Comm take_comm(ByteCursor& fields, const RecordHeader& header) {
   return comm;
 }
 
-Switch take_switch(ByteCursor& fields, const RecordHeader& header) {
-  Switch change;
-  change.out = (header.misc & PERF_RECORD_MISC_SWITCH_OUT) != 0;
-  change.preempted = change.out && (header.misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT) != 0;
-  change.has_other = header.type == PERF_RECORD_SWITCH_CPU_WIDE;
-  if (change.has_other) {
-    change.other_pid = fields.take<std::int32_t>();
-    change.other_tid = fields.take<std::int32_t>();
-  }
-  return change;
-}
-
-KernelSymbol take_symbol(ByteCursor& fields) {
-  KernelSymbol symbol;
-  symbol.address = fields.take<std::uint64_t>();
-  symbol.bytes = fields.take<std::uint32_t>();
-  symbol.type = fields.take<std::uint16_t>();
-  symbol.flags = fields.take<std::uint16_t>();
-  symbol.name = fields.take_text(fields.rest());
-  return symbol;
-}
-
-Namespaces take_namespaces(ByteCursor& fields) {
-  Namespaces names;
-  names.pid = fields.take<std::int32_t>();
-  names.tid = fields.take<std::int32_t>();
-  const auto count = fields.take<std::uint64_t>();
-  names.links = fields.take_words(count > UINT16_MAX ? UINT64_MAX : 2 * count);
-  return names;
-}
-
-TextPoke take_text_poke(ByteCursor& fields) {
-  TextPoke poke;
-  poke.address = fields.take<std::uint64_t>();
-  const auto before = fields.take<std::uint16_t>();
-  const auto after = fields.take<std::uint16_t>();
-  poke.before = fields.take_bytes(before);
-  poke.after = fields.take_bytes(after);
-  return poke;
-}
-
-// In braces, so that fields are taken in this order.
-Content take_small(ByteCursor& fields, const RecordHeader& header) {
-  switch (header.type) {
-    case PERF_RECORD_LOST:
-      return Lost{fields.take<std::uint64_t>(), fields.take<std::uint64_t>(), false};
-    case PERF_RECORD_LOST_SAMPLES:
-      return Lost{0, fields.take<std::uint64_t>(), true};
-    case PERF_RECORD_THROTTLE:
-    case PERF_RECORD_UNTHROTTLE:
-      return Throttle{fields.take<std::uint64_t>(), fields.take<std::uint64_t>(), fields.take<std::uint64_t>(),
-                      header.type == PERF_RECORD_THROTTLE};
-    case PERF_RECORD_READ:
-      return Read{fields.take<std::int32_t>(), fields.take<std::int32_t>(),
-                  fields.take_words(fields.rest() / word_bytes)};
-    case PERF_RECORD_AUX:
-      return Aux{fields.take<std::uint64_t>(), fields.take<std::uint64_t>(), fields.take<std::uint64_t>()};
-    case PERF_RECORD_ITRACE_START:
-      return AuxTraceStart{fields.take<std::int32_t>(), fields.take<std::int32_t>()};
-    case PERF_RECORD_BPF_EVENT:
-      return BpfEvent{fields.take<std::uint16_t>(), fields.take<std::uint16_t>(), fields.take<std::uint32_t>()};
-    case PERF_RECORD_CGROUP:
-      return Cgroup{fields.take<std::uint64_t>(), fields.take_text(fields.rest())};
-    case PERF_RECORD_AUX_OUTPUT_HW_ID:
-      return AuxHardwareId{fields.take<std::uint64_t>()};
-    default:
-      return Other{};
-  }
+/// After `unused` bytes.
+Lost take_lost(ByteCursor& fields, std::size_t unused) {
+  fields.take_bytes(unused);
+  return {fields.take<std::uint64_t>()};
 }
 
 Content take_content(ByteCursor& fields, const RecordHeader& header) {
@@ -204,24 +134,20 @@ Content take_content(ByteCursor& fields, const RecordHeader& header) {
       return take_mapping(fields, header);
     case PERF_RECORD_COMM:
       return take_comm(fields, header);
-    case PERF_RECORD_FORK: {
-      Fork fork = take_task<Fork>(fields);
-      fork.exec = (header.misc & PERF_RECORD_MISC_FORK_EXEC) != 0;
-      return fork;
+    case PERF_RECORD_FORK:
+      return take_fork(fields, header);
+    case PERF_RECORD_EXIT: {  // laid out as a fork
+      const Fork ended = take_fork(fields, header);
+      return Exit{ended.pid, ended.tid};
     }
-    case PERF_RECORD_EXIT:
-      return take_task<Exit>(fields);
-    case PERF_RECORD_SWITCH:
-    case PERF_RECORD_SWITCH_CPU_WIDE:
-      return take_switch(fields, header);
-    case PERF_RECORD_NAMESPACES:
-      return take_namespaces(fields);
-    case PERF_RECORD_KSYMBOL:
-      return take_symbol(fields);
-    case PERF_RECORD_TEXT_POKE:
-      return take_text_poke(fields);
+    case PERF_RECORD_LOST:
+      return take_lost(fields, word_bytes);  // the event's id
+    case PERF_RECORD_LOST_SAMPLES:
+      return take_lost(fields, 0);
+    case PERF_RECORD_THROTTLE:
+      return Throttle{};
     default:
-      return take_small(fields, header);
+      return Other{};
   }
 }
 
@@ -237,17 +163,6 @@ BuildId take_build_id(ByteCursor& fields, const RecordHeader& header) {
   id.name = fields.take_text(fields.rest());
   id.of_kernel = (header.misc & PERF_RECORD_MISC_CPUMODE_MASK) != PERF_RECORD_MISC_USER;
   return id;
-}
-
-Content take_of_perf(ByteCursor& fields, const RecordHeader& header) {
-  switch (header.type) {
-    case header_build_id:
-      return take_build_id(fields, header);
-    case time_conversion:
-      return TimeConversion{fields.take<std::uint64_t>(), fields.take<std::uint64_t>(), fields.take<std::uint64_t>()};
-    default:
-      return Other{};
-  }
 }
 
 Result<Record> decode_kernel_record(const RecordHeader& header, ByteCursor body, WordView words, const Events& events,
@@ -338,11 +253,7 @@ Result<Record> decode_record(std::span<const std::byte> bytes, ByteOrder order, 
   if (header.type < user_record_first) {
     return decode_kernel_record(header, body, WordView(rest, order), events, record);
   }
-  record.content = take_of_perf(body, header);
-  if (!body.whole()) {
-    return corrupt_at(place, header.type, "its fields do not fit into its " + std::to_string(header.bytes) + " bytes");
-  }
-  return record;
+  return header.type == header_build_id ? decode_build_id(bytes, order, place) : Result<Record>(record);
 }
 
 Result<Record> decode_build_id(std::span<const std::byte> bytes, ByteOrder order, const Place& place) {

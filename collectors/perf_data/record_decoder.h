@@ -7,8 +7,8 @@
 #include <optional>
 #include <span>
 
+#include "base/byte_cursor.h"
 #include "base/result.h"
-#include "collectors/perf_data/byte_cursor.h"
 #include "collectors/perf_data/events.h"
 #include "collectors/perf_data/records.h"
 

@@ -13,16 +13,17 @@ namespace {
 // Not in the headers of Linux 6.1.
 constexpr std::uint64_t branch_counters = std::uint64_t{1} << 19U;
 
-/// How many words the counts of the event take; `fields` stands at the first.
-std::uint64_t words_of_counts(ByteCursor fields, std::uint64_t format) {
+/// Skips the counts of the event.
+void skip_counts(ByteCursor& fields, std::uint64_t format) {
   const std::uint64_t per_counter = 1 + std::bitset<64>(format & (PERF_FORMAT_ID | PERF_FORMAT_LOST)).count();
   const std::uint64_t times =
       std::bitset<64>(format & (PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING)).count();
   if ((format & PERF_FORMAT_GROUP) == 0) {
-    return times + per_counter;
+    fields.take_words(times + per_counter);
+    return;
   }
   const auto counters = fields.take<std::uint64_t>();
-  return counters > UINT16_MAX ? UINT64_MAX : 1 + times + counters * per_counter;  // a record has 64 KiB
+  fields.take_words(counters > UINT16_MAX ? UINT64_MAX : times + counters * per_counter);  // a record has 64 KiB
 }
 
 SampledRegisters take_registers(ByteCursor& fields, std::uint64_t mask) {
@@ -35,38 +36,24 @@ SampledRegisters take_registers(ByteCursor& fields, std::uint64_t mask) {
   return registers;
 }
 
-WordView take_branches(ByteCursor& fields, std::uint64_t branch_type) {
+void skip_branches(ByteCursor& fields, std::uint64_t branch_type) {
   constexpr std::uint64_t words = 3;  // of a branch
   const auto count = fields.take<std::uint64_t>();
   if ((branch_type & PERF_SAMPLE_BRANCH_HW_INDEX) != 0) {
     fields.take<std::uint64_t>();
   }
-  const WordView branches = fields.take_words(count > UINT16_MAX ? UINT64_MAX : count * words);
+  fields.take_words(count > UINT16_MAX ? UINT64_MAX : count * words);
   if ((branch_type & branch_counters) != 0) {
     fields.take_words(count);
   }
-  return branches;
 }
 
-std::span<const std::byte> take_stack(ByteCursor& fields) {
+void skip_stack(ByteCursor& fields) {
   const auto size = fields.take<std::uint64_t>();
-  if (size == 0) {
-    return {};
+  if (size != 0) {
+    fields.take_bytes(size);
+    fields.take<std::uint64_t>();  // how much of it is used
   }
-  const std::span<const std::byte> bytes = fields.take_bytes(size);
-  const auto used = fields.take<std::uint64_t>();
-  return bytes.first(static_cast<std::size_t>(used < bytes.size() ? used : bytes.size()));
-}
-
-void take_weight(ByteCursor& fields, const Attribute& attribute, Sample& sample) {
-  const auto weight = fields.take<std::uint64_t>();
-  if (attribute.samples(PERF_SAMPLE_WEIGHT)) {
-    sample.weight = weight;
-    return;
-  }
-  sample.weight = weight & UINT32_MAX;
-  sample.weight2 = static_cast<std::uint16_t>(weight >> 32U);
-  sample.weight3 = static_cast<std::uint16_t>(weight >> 48U);
 }
 
 void take_identity(ByteCursor& fields, const Attribute& attribute, Sample& sample, Identity& identity) {
@@ -75,7 +62,8 @@ void take_identity(ByteCursor& fields, const Attribute& attribute, Sample& sampl
       value = fields.take<std::uint64_t>();
     }
   };
-  word(PERF_SAMPLE_IDENTIFIER, identity.id);
+  std::uint64_t unused = 0;
+  word(PERF_SAMPLE_IDENTIFIER, unused);
   word(PERF_SAMPLE_IP, sample.ip);
   if (attribute.samples(PERF_SAMPLE_TID)) {
     identity.pid = fields.take<std::int32_t>();
@@ -83,8 +71,8 @@ void take_identity(ByteCursor& fields, const Attribute& attribute, Sample& sampl
   }
   word(PERF_SAMPLE_TIME, identity.time_ns);
   word(PERF_SAMPLE_ADDR, sample.address);
-  word(PERF_SAMPLE_ID, identity.id);
-  word(PERF_SAMPLE_STREAM_ID, identity.stream_id);
+  word(PERF_SAMPLE_ID, unused);
+  word(PERF_SAMPLE_STREAM_ID, unused);
   if (attribute.samples(PERF_SAMPLE_CPU)) {
     identity.cpu = fields.take<std::uint32_t>();
     fields.take<std::uint32_t>();  // reserved
@@ -94,22 +82,22 @@ void take_identity(ByteCursor& fields, const Attribute& attribute, Sample& sampl
 /// Fields whose length the sample itself says.
 void take_arrays(ByteCursor& fields, const Attribute& attribute, Sample& sample) {
   if (attribute.samples(PERF_SAMPLE_READ)) {
-    sample.counts = fields.take_words(words_of_counts(fields, attribute.read_format));
+    skip_counts(fields, attribute.read_format);
   }
   if (attribute.samples(PERF_SAMPLE_CALLCHAIN)) {
     sample.call_chain = fields.take_words(fields.take<std::uint64_t>());
   }
   if (attribute.samples(PERF_SAMPLE_RAW)) {
-    sample.raw = fields.take_bytes(fields.take<std::uint32_t>());
+    fields.take_bytes(fields.take<std::uint32_t>());
   }
   if (attribute.samples(PERF_SAMPLE_BRANCH_STACK)) {
-    sample.branches = take_branches(fields, attribute.branch_sample_type);
+    skip_branches(fields, attribute.branch_sample_type);
   }
   if (attribute.samples(PERF_SAMPLE_REGS_USER)) {
     sample.user = take_registers(fields, attribute.registers_user);
   }
   if (attribute.samples(PERF_SAMPLE_STACK_USER)) {
-    sample.stack = take_stack(fields);
+    skip_stack(fields);
   }
 }
 
@@ -127,19 +115,21 @@ std::optional<Sample> decode_sample(ByteCursor fields, const Attribute& attribut
   word(PERF_SAMPLE_PERIOD, sample.period);
   take_arrays(fields, attribute, sample);
   if (attribute.samples(PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT)) {
-    take_weight(fields, attribute, sample);
+    const auto weight = fields.take<std::uint64_t>();
+    sample.weight = attribute.samples(PERF_SAMPLE_WEIGHT) ? weight : weight & UINT32_MAX;
   }
   word(PERF_SAMPLE_DATA_SRC, sample.data_source);
-  word(PERF_SAMPLE_TRANSACTION, sample.transaction);
+  std::uint64_t unused = 0;
+  word(PERF_SAMPLE_TRANSACTION, unused);
   if (attribute.samples(PERF_SAMPLE_REGS_INTR)) {
     sample.interrupted = take_registers(fields, attribute.registers_interrupted);
   }
-  word(PERF_SAMPLE_PHYS_ADDR, sample.physical_address);
-  word(PERF_SAMPLE_CGROUP, sample.cgroup);
-  word(PERF_SAMPLE_DATA_PAGE_SIZE, sample.data_page_bytes);
-  word(PERF_SAMPLE_CODE_PAGE_SIZE, sample.code_page_bytes);
+  for (const std::uint64_t field :
+       {PERF_SAMPLE_PHYS_ADDR, PERF_SAMPLE_CGROUP, PERF_SAMPLE_DATA_PAGE_SIZE, PERF_SAMPLE_CODE_PAGE_SIZE}) {
+    word(field, unused);
+  }
   if (attribute.samples(PERF_SAMPLE_AUX)) {
-    sample.aux = fields.take_bytes(fields.take<std::uint64_t>());
+    fields.take_bytes(fields.take<std::uint64_t>());
   }
   return fields.whole() ? std::optional(sample) : std::nullopt;
 }

@@ -150,7 +150,7 @@ Result<void> Import::take_sample(const perf_data::Record& record, const perf_dat
       return put;
     }
   }
-  const Result<Task*> thread = tasks_.sampled(record.identity.pid, record.identity.tid, record.identity.time_ns);
+  const Result<Task*> thread = tasks_.sampled(record.identity.pid, record.identity.tid);
   if (!thread) {
     return at_record(record, thread.error());
   }
@@ -195,8 +195,8 @@ Result<void> Import::take(const perf_data::Record& record) {
     tasks_.add(*id);
   } else if (const auto* lost = std::get_if<perf_data::Lost>(&record.content)) {
     tasks_.lose(record.identity.tid, lost->count);
-  } else if (const auto* throttle = std::get_if<perf_data::Throttle>(&record.content)) {
-    throttled_ += throttle->begins ? 1 : 0;
+  } else if (std::holds_alternative<perf_data::Throttle>(record.content)) {
+    ++throttled_;
   }
   return result ? result : at_record(record, result.error());
 }

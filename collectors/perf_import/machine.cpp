@@ -35,12 +35,10 @@ void add_caches(const perf_data::Features& features, Places& places) {
 
 std::string topology_of(const perf_data::Features& features) {
   Places places;
-  if (features.topology) {
-    for (std::uint32_t cpu = 0; cpu < features.topology->places.size() && cpu < most_cpus; ++cpu) {
-      profile::CpuPlace& place = place_of(places, cpu);
-      place.core = static_cast<std::int32_t>(features.topology->places[cpu].core);
-      place.package = static_cast<std::int32_t>(features.topology->places[cpu].socket);
-    }
+  for (std::uint32_t cpu = 0; cpu < features.places.size() && cpu < most_cpus; ++cpu) {
+    profile::CpuPlace& place = place_of(places, cpu);
+    place.core = static_cast<std::int32_t>(features.places[cpu].core);
+    place.package = static_cast<std::int32_t>(features.places[cpu].socket);
   }
   add_caches(features, places);
   for (const perf_data::NumaNode& node : features.numa) {

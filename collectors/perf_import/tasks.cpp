@@ -192,7 +192,7 @@ void Tasks::number_process(std::size_t process) {
   }
 }
 
-Result<Task*> Tasks::sampled(std::int32_t pid, std::int32_t tid, std::uint64_t time_ns) {
+Result<Task*> Tasks::sampled(std::int32_t pid, std::int32_t tid) {
   const auto index = thread_of(pid, tid);
   if (!index) {
     return tl::unexpected<Error>(index.error());
@@ -200,7 +200,6 @@ Result<Task*> Tasks::sampled(std::int32_t pid, std::int32_t tid, std::uint64_t t
   Task& thread = threads_[*index];
   if (!thread.id) {
     thread.id = ThreadId{numbered_threads_++};
-    thread.first_sample_ns = time_ns;
     processes_[thread.process].sampled = true;
     number_process(thread.process);
   }

@@ -28,7 +28,7 @@ struct Task {
   std::int32_t tid = 0;
   const std::string* name = nullptr;
   std::uint64_t begin_ns = 0, end_ns = 0;  // 0: not known
-  std::uint64_t first_sample_ns = 0, samples = 0, cpu_ns = 0, lost = 0;
+  std::uint64_t samples = 0, cpu_ns = 0, lost = 0;
   std::optional<ThreadId> id;
 };
 
@@ -41,7 +41,7 @@ class Tasks {
   void add(const perf_data::BuildId& id) { build_ids_.add(id, names_); }
 
   /// The thread that a sample is of, with an id; valid until the next call.
-  [[nodiscard]] Result<Task*> sampled(std::int32_t pid, std::int32_t tid, std::uint64_t time_ns);
+  [[nodiscard]] Result<Task*> sampled(std::int32_t pid, std::int32_t tid);
   /// Returns the number of threads that were put.
   [[nodiscard]] std::uint64_t threads() const { return numbered_threads_; }
   /// Returns the number of files without a known build id, in the processes that were put.

@@ -34,8 +34,7 @@ std::uint64_t touch(const Each& bytes) {
 
 std::uint64_t touch(const Content& content) {
   if (const auto* sample = std::get_if<Sample>(&content)) {
-    return touch(sample->counts) + touch(sample->call_chain) + touch(sample->raw) + touch(sample->branches) +
-           touch(sample->user.values) + touch(sample->interrupted.values) + touch(sample->stack) + touch(sample->aux);
+    return touch(sample->call_chain) + touch(sample->user.values) + touch(sample->interrupted.values);
   }
   if (const auto* mapping = std::get_if<Mapping>(&content)) {
     return touch(mapping->build_id) + touch(mapping->name);
@@ -45,12 +44,6 @@ std::uint64_t touch(const Content& content) {
   }
   if (const auto* id = std::get_if<BuildId>(&content)) {
     return touch(id->bytes) + touch(id->name);
-  }
-  if (const auto* poke = std::get_if<TextPoke>(&content)) {
-    return touch(poke->before) + touch(poke->after);
-  }
-  if (const auto* names = std::get_if<Namespaces>(&content)) {
-    return touch(names->links);
   }
   return 0;
 }

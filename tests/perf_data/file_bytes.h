@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "collectors/perf_data/byte_cursor.h"
+#include "base/byte_cursor.h"
 #include "collectors/perf_data/features.h"
 #include "collectors/perf_data/records.h"
 

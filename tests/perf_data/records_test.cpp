@@ -34,7 +34,6 @@ void expect_identity(const Record& record) {
   EXPECT_EQ(record.identity.pid, 10);
   EXPECT_EQ(record.identity.tid, 11);
   EXPECT_EQ(record.identity.time_ns, 5000U);
-  EXPECT_EQ(record.identity.id, 32U);
   EXPECT_EQ(record.identity.cpu, 2U);
 }
 
@@ -48,7 +47,6 @@ TEST(PerfRecordsOfFiles, AMapping) {
     expect_identity(*record);
     const auto& mapping = std::get<Mapping>(record->content);
     EXPECT_EQ(mapping.pid, 10);
-    EXPECT_EQ(mapping.tid, 11);
     EXPECT_EQ(mapping.begin, 0x400000U);
     EXPECT_EQ(mapping.bytes, 0x2000U);
     EXPECT_EQ(mapping.file_offset, 0x1000U);
@@ -65,12 +63,9 @@ TEST(PerfRecordsOfFiles, AMappingOfTheSecondKindHasAnInodeOrABuildId) {
     auto record = decode(PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER, with_identity(with_inode));
     ASSERT_TRUE(record);
     const auto mapping = std::get<Mapping>(record->content);
-    EXPECT_EQ(mapping.device_major, 8U);
-    EXPECT_EQ(mapping.device_minor, 1U);
     EXPECT_EQ(mapping.inode, 77U);
     EXPECT_EQ(mapping.inode_generation, 3U);
     EXPECT_EQ(mapping.protection, 5U);
-    EXPECT_EQ(mapping.flags, 2U);
     EXPECT_EQ(mapping.name, "a");
     EXPECT_TRUE(mapping.build_id.empty());
 
@@ -100,7 +95,6 @@ TEST(PerfRecordsOfFiles, TasksThatBeginAndEnd) {
     EXPECT_EQ(fork.parent_pid, 10);
     EXPECT_EQ(fork.tid, 21);
     EXPECT_EQ(fork.parent_tid, 11);
-    EXPECT_EQ(fork.time_ns, 4000U);
     EXPECT_TRUE(fork.exec);
     record = decode(PERF_RECORD_EXIT, 0, with_identity(same));
     ASSERT_TRUE(record);
@@ -123,59 +117,28 @@ TEST(PerfRecordsOfFiles, WhatWasLost) {
     samples.u64(5);
     auto record = decode(PERF_RECORD_LOST, 0, with_identity(lost));
     ASSERT_TRUE(record);
-    EXPECT_EQ(std::get<Lost>(record->content).id, 31U);
     EXPECT_EQ(std::get<Lost>(record->content).count, 12U);
     record = decode(PERF_RECORD_LOST_SAMPLES, 0, with_identity(samples));
     ASSERT_TRUE(record);
     EXPECT_EQ(std::get<Lost>(record->content).count, 5U);
-    EXPECT_TRUE(std::get<Lost>(record->content).samples_only);
 
     Bytes throttle(order);
     throttle.words({4000, 31, 8});
     record = decode(PERF_RECORD_THROTTLE, 0, with_identity(throttle));
     ASSERT_TRUE(record);
-    EXPECT_TRUE(std::get<Throttle>(record->content).begins);
-    EXPECT_EQ(std::get<Throttle>(record->content).stream_id, 8U);
+    EXPECT_TRUE(std::holds_alternative<Throttle>(record->content));
   }
 }
 
-TEST(PerfRecordsOfFiles, TheRest) {
+TEST(PerfRecordsOfFiles, OfTheRestThreadAndTimeAreKnown) {
   for (const ByteOrder order : both_orders) {
-    const auto of = [&](std::uint32_t type, std::uint16_t misc, Bytes body) {
-      auto record = decode(type, misc, with_identity(body));
-      EXPECT_TRUE(record.has_value()) << record_name(type);
-      if (record) {
-        expect_identity(*record);
-      }
-      return record.value_or(Record{}).content;
-    };
-    const auto read = std::get<Read>(of(PERF_RECORD_READ, 0, Bytes(order).u32(1).u32(2).words({9, 8})));
-    EXPECT_EQ(read.tid, 2);
-    ASSERT_EQ(read.counts.size(), 2U);
-    const auto aux = std::get<Aux>(of(PERF_RECORD_AUX, 0, Bytes(order).words({1, 2, 3})));
-    EXPECT_EQ(aux.bytes, 2U);
-    EXPECT_EQ(std::get<AuxTraceStart>(of(PERF_RECORD_ITRACE_START, 0, Bytes(order).u32(1).u32(2))).tid, 2);
-    const auto change =
-        std::get<Switch>(of(PERF_RECORD_SWITCH_CPU_WIDE, PERF_RECORD_MISC_SWITCH_OUT, Bytes(order).u32(3).u32(4)));
-    EXPECT_TRUE(change.out && change.has_other && !change.preempted);
-    EXPECT_EQ(change.other_tid, 4);
-    EXPECT_FALSE(std::get<Switch>(of(PERF_RECORD_SWITCH, 0, Bytes(order))).has_other);
-    const auto names = std::get<Namespaces>(of(PERF_RECORD_NAMESPACES, 0, Bytes(order).u32(1).u32(2).words({1, 5, 6})));
-    EXPECT_EQ(names.links.size(), 2U);
-    const auto symbol = std::get<KernelSymbol>(
-        of(PERF_RECORD_KSYMBOL, 0, Bytes(order).u64(0xffff0000).u32(64).u16(1).u16(2).text("bpf_prog_1")));
-    EXPECT_EQ(symbol.bytes, 64U);
-    EXPECT_EQ(symbol.flags, 2U);
-    EXPECT_EQ(symbol.name, "bpf_prog_1");
-    EXPECT_EQ(std::get<BpfEvent>(of(PERF_RECORD_BPF_EVENT, 0, Bytes(order).u16(1).u16(2).u32(3).u64(4))).id, 3U);
-    EXPECT_EQ(std::get<Cgroup>(of(PERF_RECORD_CGROUP, 0, Bytes(order).u64(9).text("/a"))).path, "/a");
-    const auto poke = std::get<TextPoke>(
-        of(PERF_RECORD_TEXT_POKE, 0, Bytes(order).u64(0xffff0000).u16(2).u16(3).raw("abcdefgh").zeros(4)));
-    EXPECT_EQ(poke.before.size(), 2U);
-    ASSERT_EQ(poke.after.size(), 3U);
-    EXPECT_EQ(poke.after[0], std::byte{'c'});
-    EXPECT_EQ(std::get<AuxHardwareId>(of(PERF_RECORD_AUX_OUTPUT_HW_ID, 0, Bytes(order).u64(6))).id, 6U);
-    EXPECT_TRUE(std::holds_alternative<Other>(of(40, 0, Bytes(order))));
+    for (const std::uint32_t type : {std::uint32_t{PERF_RECORD_SWITCH}, std::uint32_t{PERF_RECORD_UNTHROTTLE}, 40U}) {
+      Bytes body(order);
+      const auto record = decode(type, 0, with_identity(body));
+      ASSERT_TRUE(record) << record_name(type);
+      expect_identity(*record);
+      EXPECT_TRUE(std::holds_alternative<Other>(record->content));
+    }
   }
 }
 

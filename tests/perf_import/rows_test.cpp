@@ -143,7 +143,7 @@ TEST(PerfSampleRows, TheKernelIsCalledFromSomewhere) {
   EXPECT_EQ(row.ip, 0U);
   const auto chain = words({static_cast<std::uint64_t>(PERF_CONTEXT_KERNEL), 0xffffffff81000000,
                             static_cast<std::uint64_t>(PERF_CONTEXT_USER), 0x401000, 0x402000});
-  sample.call_chain = {chain, perf_data::ByteOrder::little};
+  sample.call_chain = {chain, ByteOrder::little};
   EXPECT_EQ(row_of(record, sample, loads_unit, {500, true}).ip, 0x401000U);
   record.misc = PERF_RECORD_MISC_GUEST_USER;
   EXPECT_EQ(row_of(record, sample, loads_unit, {500, true}).ip, 0U);
@@ -156,7 +156,7 @@ TEST(PerfSampleRows, RegistersAreKeptWhereAllAreThere) {
   sample.ip = 0x401000;
   constexpr std::uint64_t all = 0xff0fff;  // as perf asks for user registers of x86-64
   const auto values = words({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 16, 17, 18, 19, 20, 21, 22, 23});
-  sample.user = {PERF_SAMPLE_REGS_ABI_64, all, {values, perf_data::ByteOrder::little}};
+  sample.user = {PERF_SAMPLE_REGS_ABI_64, all, {values, ByteOrder::little}};
   const auto row = row_of(record, sample, loads_unit, {500, true});
   ASSERT_TRUE(row.registers);
   EXPECT_EQ((*row.registers)[Register::rbx], static_cast<std::uint64_t>(PERF_REG_X86_BX));
@@ -236,17 +236,16 @@ TEST(PerfMappings, OnlyCodeOfFilesCounts) {
 TEST(PerfMachine, ItsTopologyIsKept) {
   perf_data::Features features;
   features.command_line = {"perf", "record", "a b"};
-  features.topology.emplace();
-  features.topology->places = {{0, 0, 0}, {1, 0, 0}};
-  features.caches = {{1, 32, 64, 8, "Data", "32K", "0"}, {2, 64, 64, 8, "Unified", "1M", "0-1"}};
-  features.numa = {{0, 0, 0, "0-1"}};
+  features.places = {{0, 0}, {1, 0}};
+  features.caches = {{1, 32, "0"}, {2, 64, "0-1"}};
+  features.numa = {{0, "0-1"}};
   profile::Session session;
   describe_machine(features, session);
   EXPECT_EQ(session.command, "perf record 'a b'");
   EXPECT_TRUE(profile::is_imported(session));
   EXPECT_EQ(session.line_bytes, 32U);
   EXPECT_EQ(session.topology, "0 0 0 0 -1 0;1 1 0 0 -1 0");
-  features.numa = {{0, 0, 0, "0-4294967295"}};
+  features.numa = {{0, "0-4294967295"}};
   describe_machine(features, session);
   EXPECT_EQ(session.topology, "0 0 0 0 -1 -1;1 1 0 0 -1 -1");
 }

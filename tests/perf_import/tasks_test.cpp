@@ -17,16 +17,16 @@ class TasksTest : public testing::Test {
  protected:
   void TearDown() override { std::filesystem::remove(path_); }
 
-  ThreadId sample(std::int32_t pid, std::int32_t tid) { return *(*tasks_.sampled(pid, tid, ++now_))->id; }
+  ThreadId sample(std::int32_t pid, std::int32_t tid) { return *(*tasks_.sampled(pid, tid))->id; }
   void name(std::int32_t pid, std::int32_t tid, const char* name, bool exec = false) {
     ASSERT_TRUE(tasks_.add(perf_data::Comm{pid, tid, name, exec}, ++now_));
   }
   void fork(std::int32_t pid, std::int32_t tid, std::int32_t parent, bool made_up = false) {
-    ASSERT_TRUE(tasks_.add(perf_data::Fork{pid, parent, tid, parent, 0, made_up}, ++now_));
+    ASSERT_TRUE(tasks_.add(perf_data::Fork{pid, parent, tid, parent, made_up}, ++now_));
   }
   void map(std::int32_t pid, std::uint64_t begin, const char* name) {
     perf_data::Mapping mapping;
-    mapping.pid = mapping.tid = pid;
+    mapping.pid = pid;
     mapping.begin = begin;
     mapping.bytes = 0x1000;
     mapping.name = name;
@@ -112,7 +112,7 @@ TEST_F(TasksTest, AnotherProgramIsAnotherProcessOnceTheOldOneWasSampled) {
 TEST_F(TasksTest, ANumberThatIsUsedAgainIsAnotherThread) {
   fork(10, 11, 10);
   EXPECT_EQ(sample(10, 11), ThreadId{0});
-  tasks_.add(perf_data::Exit{10, 10, 11, 11, 0}, ++now_);
+  tasks_.add(perf_data::Exit{10, 11}, ++now_);
   const std::uint64_t end = now_;
   EXPECT_EQ(sample(10, 11), ThreadId{0});  // on its way out
   fork(10, 11, 10);
@@ -177,7 +177,7 @@ TEST_F(TasksTest, AFileWithAnotherInodeIsNotTheOneThatWasRecorded) {
   EXPECT_FALSE(is_replaced(mapping)) << "there is none";
 
   perf_data::Mapping mapped;
-  mapped.pid = mapped.tid = 10;
+  mapped.pid = 10;
   mapped.begin = 0x1000;
   mapped.bytes = 0x1000;
   mapped.name = program;

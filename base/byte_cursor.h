@@ -11,7 +11,7 @@
 #include <string_view>
 #include <type_traits>
 
-namespace crosstalk::perf_data {
+namespace crosstalk {
 
 enum class ByteOrder : std::uint8_t { little, big };
 
@@ -52,7 +52,8 @@ class WordView {
 /// Once a field is missing, all later ones are, too: they read as zeros, and whole() returns false.
 class ByteCursor {
  public:
-  ByteCursor(std::span<const std::byte> bytes, ByteOrder order) : bytes_(bytes), order_(order) {}
+  explicit ByteCursor(std::span<const std::byte> bytes, ByteOrder order = ByteOrder::little)
+      : bytes_(bytes), order_(order) {}
 
   template <class T>
   T take() {
@@ -75,6 +76,13 @@ class ByteCursor {
     const std::string_view text(reinterpret_cast<const char*>(from.data()), from.size());
     return text.substr(0, text.find('\0'));
   }
+  /// Takes text up to a NUL, which must be there.
+  std::string_view take_terminated_text() {
+    const std::string_view text(reinterpret_cast<const char*>(bytes_.data()), bytes_.size());
+    const std::size_t end = text.find('\0');
+    take_bytes(end == text.npos ? UINT64_MAX : end + 1);
+    return end == text.npos ? std::string_view() : text.substr(0, end);
+  }
   WordView take_words(std::uint64_t count) {
     constexpr std::uint64_t word = sizeof(std::uint64_t);
     if (count > bytes_.size() / word) {
@@ -93,4 +101,4 @@ class ByteCursor {
   bool whole_ = true;
 };
 
-}  // namespace crosstalk::perf_data
+}  // namespace crosstalk
