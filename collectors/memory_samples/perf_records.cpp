@@ -7,41 +7,11 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/byte_cursor.h"
 #include "collectors/perf_registers.h"
 
 namespace crosstalk::collectors {
 namespace {
-
-/// Takes fields off the front of a record's body; once one is missing, all are.
-class Fields {
- public:
-  explicit Fields(std::span<const std::byte> bytes) : bytes_(bytes) {}
-
-  template <class T>
-  T take() {
-    T value{};
-    const std::span<const std::byte> from = take_bytes(sizeof value);
-    if (!from.empty()) {
-      std::memcpy(&value, from.data(), sizeof value);
-    }
-    return value;
-  }
-  std::span<const std::byte> take_bytes(std::uint64_t count) {
-    if (count > bytes_.size()) {
-      whole_ = false;
-      bytes_ = {};
-      return {};
-    }
-    const std::span<const std::byte> taken = bytes_.first(count);
-    bytes_ = bytes_.subspan(count);
-    return taken;
-  }
-  [[nodiscard]] bool whole() const { return whole_; }
-
- private:
-  std::span<const std::byte> bytes_;
-  bool whole_ = true;
-};
 
 constexpr unsigned perf_register_numbers = PERF_REG_X86_64_MAX;
 
@@ -56,7 +26,7 @@ constexpr bool every_sampled_register_is_known() {
 }
 static_assert(every_sampled_register_is_known());
 
-void take_registers(Fields& fields, PerfSample& sample) {
+void take_registers(ByteCursor& fields, PerfSample& sample) {
   const auto abi = fields.take<std::uint64_t>();
   if (abi == PERF_SAMPLE_REGS_ABI_NONE) {
     return;
@@ -75,7 +45,7 @@ void take_registers(Fields& fields, PerfSample& sample) {
   sample.has_registers = abi == PERF_SAMPLE_REGS_ABI_64;
 }
 
-void take_stack(Fields& fields, PerfSample& sample) {
+void take_stack(ByteCursor& fields, PerfSample& sample) {
   const auto size = fields.take<std::uint64_t>();
   if (size == 0) {
     return;
@@ -85,12 +55,12 @@ void take_stack(Fields& fields, PerfSample& sample) {
   sample.stack = used <= bytes.size() ? bytes.first(used) : std::span<const std::byte>();
 }
 
-std::span<const std::byte> take_raw(Fields& fields) {
+std::span<const std::byte> take_raw(ByteCursor& fields) {
   const auto size = fields.take<std::uint32_t>();
   return fields.take_bytes(size);
 }
 
-void take_count(Fields& fields, bool with_times, PerfSample& sample) {
+void take_count(ByteCursor& fields, bool with_times, PerfSample& sample) {
   sample.count = fields.take<std::uint64_t>();
   if (with_times) {
     sample.enabled_ns = fields.take<std::uint64_t>();
@@ -105,7 +75,7 @@ std::uint32_t latency_of(std::uint64_t weight, bool in_parts) {
 }
 
 // Reads the fields in the order of perf_event_open(2).
-PerfSample parse_sample(Fields& fields, std::uint16_t misc, const SampleLayout& layout) {
+PerfSample parse_sample(ByteCursor& fields, std::uint16_t misc, const SampleLayout& layout) {
   const auto has = [&](std::uint64_t field) { return (layout.fields & field) != 0; };
   PerfSample sample;
   sample.event = fields.take<std::uint64_t>();
@@ -130,7 +100,7 @@ PerfSample parse_sample(Fields& fields, std::uint16_t misc, const SampleLayout& 
   return sample;
 }
 
-PerfRecord parse_body(const perf_event_header& header, Fields& fields, const SampleLayout& layout) {
+PerfRecord parse_body(const perf_event_header& header, ByteCursor& fields, const SampleLayout& layout) {
   switch (header.type) {
     case PERF_RECORD_SAMPLE:
       return parse_sample(fields, header.misc, layout);
@@ -182,7 +152,7 @@ std::optional<ParsedRecord> parse_perf_record(std::span<const std::byte> bytes, 
   if (header.size < sizeof header || header.size % alignment != 0 || header.size > bytes.size()) {
     return std::nullopt;
   }
-  Fields fields(bytes.subspan(sizeof header, header.size - sizeof header));
+  ByteCursor fields(bytes.subspan(sizeof header, header.size - sizeof header));
   PerfRecord record = parse_body(header, fields, layout);
   if (!fields.whole()) {
     return std::nullopt;

@@ -4,11 +4,12 @@
 #include <elf.h>
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
+
+#include "base/byte_cursor.h"
 
 namespace crosstalk::symbolizer {
 namespace {
@@ -21,46 +22,6 @@ constexpr int most_overlaps = 4096;               // code that came to one place
 
 enum RecordId : std::uint32_t { code_load = 0, code_move = 1, code_debug_info = 2, code_close = 3 };
 
-/// Takes fields from the front of bytes.
-class Fields {
- public:
-  explicit Fields(std::span<const std::uint8_t> bytes) : left_(bytes) {}
-  [[nodiscard]] bool ok() const { return ok_; }
-  [[nodiscard]] std::size_t left() const { return left_.size(); }
-
-  template <class Integer>
-  Integer take() {
-    Integer value = 0;
-    const auto bytes = take_bytes(sizeof value);
-    if (ok_) {
-      std::memcpy(&value, bytes.data(), sizeof value);
-    }
-    return value;
-  }
-  std::span<const std::uint8_t> take_bytes(std::uint64_t count) {
-    ok_ = ok_ && count <= left_.size();
-    const auto bytes = ok_ ? left_.first(count) : std::span<const std::uint8_t>();
-    left_ = left_.subspan(bytes.size());
-    return bytes;
-  }
-  /// Takes text up to a NUL, which must be there.
-  std::string_view take_text() {
-    const auto end = std::find(left_.begin(), left_.end(), std::uint8_t{0});
-    ok_ = ok_ && end != left_.end();
-    if (!ok_) {
-      return {};
-    }
-    const auto length = static_cast<std::size_t>(end - left_.begin());
-    const std::string_view text(reinterpret_cast<const char*>(left_.data()), length);
-    left_ = left_.subspan(length + 1);
-    return text;
-  }
-
- private:
-  std::span<const std::uint8_t> left_;
-  bool ok_ = true;
-};
-
 }  // namespace
 
 class JitDump::Parser {
@@ -68,7 +29,7 @@ class JitDump::Parser {
   explicit Parser(JitDump& dump) : dump_(dump) {}
 
   bool parse(std::span<const std::uint8_t> bytes) {
-    Fields header(bytes);
+    ByteCursor header(std::as_bytes(bytes));
     const auto found = header.take<std::uint32_t>();
     header.take<std::uint32_t>();  // version: what is read here has never changed
     const auto total = header.take<std::uint32_t>();
@@ -77,7 +38,7 @@ class JitDump::Parser {
     dump_.pid_ = static_cast<std::int32_t>(header.take<std::uint32_t>());
     header.take<std::uint64_t>();  // when it was made
     const auto flags = header.take<std::uint64_t>();
-    if (!header.ok() || found != magic || machine != EM_X86_64 || total < header_bytes || total > bytes.size()) {
+    if (!header.whole() || found != magic || machine != EM_X86_64 || total < header_bytes || total > bytes.size()) {
       return false;
     }
     timed_ = (flags & flag_arch_timestamp) == 0;
@@ -89,14 +50,14 @@ class JitDump::Parser {
  private:
   void records(std::span<const std::uint8_t> bytes) {
     while (bytes.size() >= record_header_bytes) {
-      Fields fields(bytes);
+      ByteCursor fields(std::as_bytes(bytes));
       const auto id = fields.take<std::uint32_t>();
       const auto total = fields.take<std::uint32_t>();
       const auto time = fields.take<std::uint64_t>();
       if (total < record_header_bytes || total > bytes.size() || id == code_close) {
         return;
       }
-      Fields body(bytes.subspan(record_header_bytes, total - record_header_bytes));
+      ByteCursor body(std::as_bytes(bytes.subspan(record_header_bytes, total - record_header_bytes)));
       time_ns_ = timed_ ? time : time_ns_ + 1;  // at least their order is known
       if (id == code_load) {
         load(body);
@@ -109,13 +70,13 @@ class JitDump::Parser {
     }
   }
 
-  void load(Fields& body) {
+  void load(ByteCursor& body) {
     body.take_bytes(8 + 8);  // process and thread; the virtual address, which is the code's
     const auto begin = body.take<std::uint64_t>();
     const auto bytes = body.take<std::uint64_t>();
     const auto index = body.take<std::uint64_t>();
-    const std::string_view name = body.take_text();
-    if (!body.ok()) {
+    const std::string_view name = body.take_terminated_text();
+    if (!body.whole()) {
       return;
     }
     Function function{std::string(name), {}};
@@ -129,13 +90,13 @@ class JitDump::Parser {
     place(begin, bytes, id);
   }
 
-  void move(Fields& body) {
+  void move(ByteCursor& body) {
     body.take_bytes(8 + 8 + 8);  // process and thread, virtual address, where it was
     const auto begin = body.take<std::uint64_t>();
     const auto bytes = body.take<std::uint64_t>();
     const auto index = body.take<std::uint64_t>();
     const auto function = by_index_.find(index);
-    if (body.ok() && function != by_index_.end()) {
+    if (body.whole() && function != by_index_.end()) {
       place(begin, bytes, function->second);
     }
   }
@@ -148,18 +109,18 @@ class JitDump::Parser {
   }
 
   /// Lines of the function that the next load puts at an address.
-  void debug_info(Fields& body) {
+  void debug_info(ByteCursor& body) {
     constexpr std::string_view as_before = "\xff";
     const auto begin = body.take<std::uint64_t>();
     const auto count = body.take<std::uint64_t>();
     std::vector<Line> lines;
     std::optional<std::uint32_t> file;
-    for (std::uint64_t i = 0; i < count && body.left() > 0; ++i) {
+    for (std::uint64_t i = 0; i < count && body.rest() > 0; ++i) {
       const auto address = body.take<std::uint64_t>();
       const auto line = body.take<std::uint32_t>();
       body.take<std::uint32_t>();  // column
-      const std::string_view name = body.take_text();
-      if (!body.ok()) {
+      const std::string_view name = body.take_terminated_text();
+      if (!body.whole()) {
         break;
       }
       if (name != as_before) {
