@@ -41,8 +41,6 @@ class ProfileFiles final : public RowSink {
   void finish_ended();
   /// The file to which hand_over() has handed over, for the rows that its rows will refer to.
   [[nodiscard]] RowSink& present() { return *present_; }
-  /// True from begin_next() to finish_ended().
-  [[nodiscard]] bool has_ended_one() const { return ended_ != nullptr; }
 
   void put(const profile::ProcessRow& row) override;
   void put(const profile::ThreadRow& row) override;

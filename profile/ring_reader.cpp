@@ -64,7 +64,6 @@ ParseOutcome parse_records(std::span<const std::byte> bytes, const std::function
     if (size < sizeof header || size % record_alignment != 0 || size > bytes.size() || !fixed || *fixed > size ||
         header.tail > size - *fixed) {
       outcome.corrupt = true;
-      outcome.skipped_bytes = bytes.size();
       return outcome;
     }
     if (header.type != RecordType::padding) {

@@ -45,8 +45,7 @@ class RecordView {
 
 struct ParseOutcome {
   std::uint64_t records = 0;
-  bool corrupt = false;             // the rest was given up
-  std::uint64_t skipped_bytes = 0;  // given up
+  bool corrupt = false;  // the rest was given up
 };
 
 /// Walks the records in `bytes` and calls `visit` for each but padding. Stops at the first impossible one: a size of 0,

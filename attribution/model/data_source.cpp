@@ -11,11 +11,11 @@ namespace {
 // Values of kernels newer than the headers.
 constexpr std::uint64_t level_l2_miss_buffer = 5, level_memory_side = 6, level_l0 = 7, level_uncached = 8;
 constexpr std::uint64_t op_mask = 0x1f, level_mask = 0x3fff, snoop_mask = 0x1f, lock_mask = 3, tlb_mask = 0x7f;
-constexpr std::uint64_t number_mask = 0xf, remote_mask = 1, snoop_more_mask = 3, blocked_mask = 7, hops_mask = 7;
+constexpr std::uint64_t number_mask = 0xf, remote_mask = 1, blocked_mask = 7, hops_mask = 7;
 
 /// The raw fields.
 struct Fields {
-  std::uint64_t op, level, snoop, lock, tlb, number, remote, snoop_more, blocked, hops;
+  std::uint64_t op, level, snoop, lock, tlb, number, remote, blocked, hops;
   explicit Fields(std::uint64_t value)
       : op(value >> PERF_MEM_OP_SHIFT & op_mask),
         level(value >> PERF_MEM_LVL_SHIFT & level_mask),
@@ -24,7 +24,6 @@ struct Fields {
         tlb(value >> PERF_MEM_TLB_SHIFT & tlb_mask),
         number(value >> PERF_MEM_LVLNUM_SHIFT & number_mask),
         remote(value >> PERF_MEM_REMOTE_SHIFT & remote_mask),
-        snoop_more(value >> PERF_MEM_SNOOPX_SHIFT & snoop_more_mask),
         blocked(value >> PERF_MEM_BLK_SHIFT & blocked_mask),
         hops(value >> PERF_MEM_HOPS_SHIFT & hops_mask) {}
 };
@@ -139,8 +138,6 @@ DataSource decode_data_source(std::uint64_t data_source) {
   (missed ? decoded.missed : decoded.found) = level;
   decoded.remote = beyond_node(fields) || level == MemoryLevel::remote_cache || level == MemoryLevel::remote_memory;
   decoded.snoop = snoop_of(fields);
-  decoded.from_peer =
-      (fields.snoop_more & (PERF_MEM_SNOOPX_FWD | PERF_MEM_SNOOPX_PEER)) != 0 || level == MemoryLevel::peer_cache;
   decoded.locked = (fields.lock & PERF_MEM_LOCK_LOCKED) != 0;
   decoded.lock_known = data_source != 0 && (fields.lock & PERF_MEM_LOCK_NA) == 0;  // 0 in the field: not locked
   decoded.translation = translation_of(fields);

@@ -65,7 +65,6 @@ struct DataSource {
   MemoryLevel missed = MemoryLevel::unknown;  // a place without the data, if no more is known
   bool remote = false;                        // beyond this node
   Snoop snoop = Snoop::unknown;
-  bool from_peer = false;  // another core's cache gave the line (forwarded, or as a peer), modified or not
   bool locked = false, lock_known = false;
   Translation translation = Translation::unknown;
   bool blocked_data = false, blocked_address = false;  // a load that had to wait for an earlier store

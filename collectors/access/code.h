@@ -51,11 +51,10 @@ class CodeWindow {
 
 /// The properties of an instruction that are needed to find its neighbours.
 struct Outline {
-  std::uint8_t length = 0;    ///< 0: none, or none that ordinary user code would contain
-  bool falls_through = true;  ///< false: an unconditional transfer of control
-  bool branches = false;      ///< a direct jump, conditional or not, by `offset` from its end
-  bool distinctive = false;   ///< bytes that hardly ever are anything else
-  bool doubtful = false;      ///< seldom meant: an operand's last byte, 0, taken for `add %r, m`
+  std::uint8_t length = 0;   ///< 0: none, or none that ordinary user code would contain
+  bool branches = false;     ///< a direct jump, conditional or not, by `offset` from its end
+  bool distinctive = false;  ///< bytes that hardly ever are anything else
+  bool doubtful = false;     ///< seldom meant: an operand's last byte, 0, taken for `add %r, m`
   std::int32_t offset = 0;
 };
 

@@ -239,7 +239,6 @@ bool two_byte(Cursor& c, Outline& out) {
   if (!skip_operands(c, shape)) {
     return false;
   }
-  out.falls_through = opcode != 0x05 && opcode != 0x0b;  // syscall, ud2
   if (shape == jump32) {
     read_jump(c, shape, out);
   }
@@ -250,7 +249,7 @@ bool two_byte(Cursor& c, Outline& out) {
 }
 
 /// Groups 3, 4 and 5: the ModRM byte selects the instruction.
-bool group(Cursor& c, std::uint8_t opcode, Outline& out) {
+bool group(Cursor& c, std::uint8_t opcode) {
   if (!c.has(1)) {
     return false;
   }
@@ -259,7 +258,6 @@ bool group(Cursor& c, std::uint8_t opcode, Outline& out) {
     return which < 2 && skip_modrm(c);
   }
   if (opcode == 0xff) {
-    out.falls_through = which != 2 && which != 4;
     return which != 3 && which != 5 && which != 7 && skip_modrm(c);
   }
   const Shape with_immediate = opcode == 0xf6 ? modrm_byte : modrm_full;
@@ -280,12 +278,11 @@ bool one_byte(Cursor& c, Outline& out) {
     return false;
   }
   if (shape == special) {
-    return group(c, opcode, out);
+    return group(c, opcode);
   }
   if (!skip_operands(c, shape)) {
     return false;
   }
-  out.falls_through = opcode != 0xc2 && opcode != 0xc3 && opcode != 0xe8 && opcode != 0xe9 && opcode != 0xeb;
   if (shape == jump8 || opcode == 0xe9) {
     read_jump(c, shape, out);
   }

@@ -56,9 +56,7 @@ std::uint64_t choose_horizon(bool suspected, std::uint64_t whole_horizon_ns, std
 }
 
 ArmedDraw::ArmedDraw(std::uint32_t candidates, bool has_partner)
-    : left_(candidates - (has_partner ? 1 : 0)),
-      wanted_(std::min(left_, most_armed - (has_partner ? 1 : 0))),
-      probability_(left_ == 0 ? 1 : static_cast<float>(wanted_) / static_cast<float>(left_)) {}
+    : left_(candidates - (has_partner ? 1 : 0)), wanted_(std::min(left_, most_armed - (has_partner ? 1 : 0))) {}
 
 bool ArmedDraw::take(std::uint64_t& random) {
   if (left_ == 0) {

@@ -43,14 +43,11 @@ class ArmedDraw {
   ArmedDraw(std::uint32_t candidates, bool has_partner);
   /// True if the next candidate, apart from the partner, is armed. Call it once for each.
   bool take(std::uint64_t& random);
-  /// The probability that a candidate is armed; a partner that was named is, with certainty.
-  [[nodiscard]] float probability() const { return probability_; }
   /// True if nobody is left to be drawn.
   [[nodiscard]] bool complete() const { return wanted_ == 0; }
 
  private:
   std::uint32_t left_, wanted_;  // of the candidates but for the partner
-  float probability_;
 };
 
 }  // namespace crosstalk::watch_policy

@@ -47,7 +47,6 @@ class ElfFile {
   [[nodiscard]] static Result<ElfFile> from_memory(std::span<const std::uint8_t> image);
 
   [[nodiscard]] Elf* elf() const { return elf_.get(); }
-  [[nodiscard]] int descriptor() const { return fd_.get(); }
   [[nodiscard]] const std::string& path() const { return path_; }
   /// The path with links resolved; path() if that is not known.
   [[nodiscard]] std::string real_path() const;

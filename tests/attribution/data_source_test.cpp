@@ -96,9 +96,6 @@ TEST(DataSource, Snoops) {
   EXPECT_EQ(decode_data_source(PERF_MEM_S(SNOOP, HIT)).snoop, Snoop::hit);
   EXPECT_EQ(decode_data_source(PERF_MEM_S(SNOOP, MISS)).snoop, Snoop::miss);
   EXPECT_EQ(decode_data_source(hitm | PERF_MEM_S(SNOOP, HIT)).snoop, Snoop::hitm);
-  EXPECT_TRUE(decode_data_source(PERF_MEM_S(SNOOPX, FWD)).from_peer);
-  EXPECT_TRUE(decode_data_source(PERF_MEM_S(SNOOPX, PEER)).from_peer);
-  EXPECT_FALSE(decode_data_source(hitm).from_peer);
 }
 
 TEST(DataSource, Translations) {

@@ -63,10 +63,8 @@ TEST(Outline, JumpsSayWhereTo) {
   const std::uint8_t back[] = {0x75, 0xf0};
   EXPECT_TRUE(outline_instruction(back, 2).branches);
   EXPECT_EQ(outline_instruction(back, 2).offset, -16);
-  EXPECT_TRUE(outline_instruction(back, 2).falls_through);
   const std::uint8_t far[] = {0xe9, 0x00, 0x01, 0x00, 0x00};
   EXPECT_EQ(outline_instruction(far, 5).offset, 256);
-  EXPECT_FALSE(outline_instruction(far, 5).falls_through);
 }
 
 TEST(DecodedInstruction, ExplicitAccesses) {
@@ -82,6 +80,8 @@ TEST(DecodedInstruction, ExplicitAccesses) {
       {{0x48, 0x8d, 0x07}, AccessKind::none, 0},                      // lea rax, [rdi]
       {{0x0f, 0x1f, 0x40, 0x00}, AccessKind::none, 0},                // nop [rax]
       {{0x0f, 0x18, 0x0f}, AccessKind::none, 0},                      // prefetcht0 [rdi]
+      {{0x0f, 0x18, 0x07}, AccessKind::none, 0},                      // prefetchnta [rdi]
+      {{0x0f, 0x0d, 0x0f}, AccessKind::none, 0},                      // prefetchw [rdi]
       {{0x0f, 0xae, 0x3f}, AccessKind::none, 0},                      // clflush [rdi]
       {{0xc5, 0xfe, 0x6f, 0x07}, AccessKind::load, 32},               // vmovdqu ymm0, [rdi]
       {{0x62, 0xf1, 0xfe, 0x48, 0x7f, 0x07}, AccessKind::store, 64},  // vmovdqu64 [rdi], zmm0

@@ -90,10 +90,6 @@ void parse_status_line(const char* line, std::size_t length, TaskStatus& status)
   }
   if (const char* value = value_of(line, end, "SigQ"); value != nullptr) {
     status.signals_queued = number_at(value, end, 10);
-    if (value < end && *value == '/') {
-      ++value;
-      status.signals_queued_most = number_at(value, end, 10);
-    }
   }
 }
 

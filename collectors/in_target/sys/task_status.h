@@ -10,7 +10,6 @@ namespace crosstalk::in_target {
 struct TaskStatus {
   std::int32_t tracer = 0;                 // the process that traces it; 0: none
   std::uint64_t signals_queued = 0;        // of all processes of the user
-  std::uint64_t signals_queued_most = 0;   // RLIMIT_SIGPENDING
   std::uint64_t pending = 0, blocked = 0;  // signals of the thread: bit number - 1
   bool runnable = false;                   // it runs, or waits for nothing but a processor
   std::uint32_t seccomp = 0;               // 0: none, 1: strict, 2: filtered
