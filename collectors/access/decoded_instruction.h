@@ -80,6 +80,11 @@ enum class Operation : std::uint8_t {
   vector,  // of vector, mask and floating-point registers: vector_operation.h says which
 };
 
+[[nodiscard]] constexpr bool uses_stack(Operation operation) {
+  return operation == Operation::push || operation == Operation::pop || operation == Operation::leave ||
+         operation == Operation::call || operation == Operation::ret;
+}
+
 /// The source or destination of a value: 0..15 a register in DWARF order, 16..19 its bits 8..15 (ah, dh, ch, bh).
 enum class Place : std::uint8_t {
   high_byte = 16,

@@ -4,6 +4,7 @@
 #include <Zydis/Decoder.h>
 #include <Zydis/Register.h>
 
+#include "base/x86.h"
 #include "collectors/access/instruction_operation.h"
 #include "collectors/access/vector_decoder.h"
 
@@ -13,56 +14,11 @@ namespace {
 
 // More operands (hidden ones count) only occur in instructions that we do not follow.
 constexpr std::uint8_t operand_capacity = 6;
-constexpr std::uint32_t status_flags =
-    ZYDIS_CPUFLAG_CF | ZYDIS_CPUFLAG_PF | ZYDIS_CPUFLAG_AF | ZYDIS_CPUFLAG_ZF | ZYDIS_CPUFLAG_SF | ZYDIS_CPUFLAG_OF;
 
 struct Decoding {
   ZydisDecodedInstruction instruction;
   ZydisDecodedOperand operand[operand_capacity];
 };
-
-/// Hardware encoding (rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi, r8...) to DWARF's.
-std::uint8_t dwarf(unsigned encoding) {
-  constexpr std::uint8_t order[8] = {0, 2, 1, 3, 7, 6, 4, 5};
-  return encoding < 8 ? order[encoding] : static_cast<std::uint8_t>(encoding);
-}
-
-Place place_of_register(ZydisRegister r) {
-  if (r >= ZYDIS_REGISTER_RAX && r <= ZYDIS_REGISTER_R15) {
-    return static_cast<Place>(dwarf(r - ZYDIS_REGISTER_RAX));
-  }
-  if (r >= ZYDIS_REGISTER_EAX && r <= ZYDIS_REGISTER_R15D) {
-    return static_cast<Place>(dwarf(r - ZYDIS_REGISTER_EAX));
-  }
-  if (r >= ZYDIS_REGISTER_AX && r <= ZYDIS_REGISTER_R15W) {
-    return static_cast<Place>(dwarf(r - ZYDIS_REGISTER_AX));
-  }
-  if (r >= ZYDIS_REGISTER_AL && r <= ZYDIS_REGISTER_BL) {
-    return static_cast<Place>(dwarf(r - ZYDIS_REGISTER_AL));
-  }
-  if (r >= ZYDIS_REGISTER_AH && r <= ZYDIS_REGISTER_BH) {
-    return static_cast<Place>(static_cast<std::uint8_t>(Place::high_byte) + dwarf(r - ZYDIS_REGISTER_AH));
-  }
-  if (r >= ZYDIS_REGISTER_SPL && r <= ZYDIS_REGISTER_R15B) {
-    return static_cast<Place>(dwarf(r - ZYDIS_REGISTER_SPL + 4));
-  }
-  return Place::elsewhere;
-}
-
-Place place_of_operand(const ZydisDecodedOperand& operand) {
-  switch (operand.type) {
-    case ZYDIS_OPERAND_TYPE_REGISTER: {
-      const Place place = place_of_register(operand.reg.value);
-      return place == Place::elsewhere ? vector_place(operand.reg.value) : place;
-    }
-    case ZYDIS_OPERAND_TYPE_MEMORY:
-      return Place::memory;
-    case ZYDIS_OPERAND_TYPE_IMMEDIATE:
-      return Place::immediate;
-    default:
-      return Place::elsewhere;
-  }
-}
 
 /// Returns the register's number in an address, no_register for none. Sets the traits that follow from it.
 std::uint8_t address_register(ZydisRegister r, std::uint16_t& traits) {
@@ -106,11 +62,8 @@ void set_address(const ZydisDecodedOperand& operand, DecodedInstruction& out) {
 void set_access(const ZydisDecodedOperand& operand, DecodedInstruction& out) {
   set_address(operand, out);
   out.traits |= trait_explicit_access;
-  unsigned kind = (operand.actions & ZYDIS_OPERAND_ACTION_MASK_READ) != 0 ? 1U : 0U;
-  kind |= (operand.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0 ? 2U : 0U;
-  out.scale_and_kind |= static_cast<std::uint8_t>(kind << 4U);
-  const unsigned bytes = operand.size / 8U;
-  out.width = bytes > 64 ? 0 : static_cast<std::uint8_t>(bytes);
+  out.scale_and_kind |= static_cast<std::uint8_t>(static_cast<unsigned>(x86::kind_of(operand)) << 4U);
+  out.width = x86::width_of(operand);
 }
 
 void set_immediate(const ZydisDecodedOperand& operand, DecodedInstruction& out) {
@@ -164,11 +117,6 @@ bool ends_knowledge(const ZydisDecodedInstruction& instruction) {
     default:
       return false;
   }
-}
-
-bool uses_stack(Operation operation) {
-  return operation == Operation::push || operation == Operation::pop || operation == Operation::call ||
-         operation == Operation::ret || operation == Operation::leave;
 }
 
 void set_places(const Decoding& from, DecodedInstruction& out) {
@@ -254,17 +202,16 @@ bool set_written(ZydisRegister written, DecodedInstruction& out) {
 
 /// Memory operands, immediates and written registers. False: something that is not followed.
 bool set_operands(const Decoding& from, DecodedInstruction& out) {
-  const bool accesses = !touches_no_memory(from.instruction);
+  const bool accesses = !x86::touches_no_memory(from.instruction);
   for (std::size_t i = 0; i < from.instruction.operand_count; ++i) {
     const ZydisDecodedOperand& operand = from.operand[i];
     const bool visible = i < from.instruction.operand_count_visible || out.operation == Operation::string;
-    const bool written = (operand.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0;
     bool followed = true;
-    if (operand.type == ZYDIS_OPERAND_TYPE_MEMORY) {
+    if (x86::is_memory(operand)) {
       followed = set_memory(operand, visible, accesses, out);
     } else if (operand.type == ZYDIS_OPERAND_TYPE_IMMEDIATE && visible) {
       set_immediate(operand, out);
-    } else if (operand.type == ZYDIS_OPERAND_TYPE_REGISTER && written) {
+    } else if (x86::writes_register(operand)) {
       followed = set_written(operand.reg.value, out);
     }
     if (!followed) {
@@ -280,14 +227,13 @@ bool set_string(const Decoding& from, DecodedInstruction& out) {
   }
   constexpr auto bit = [](Register r) { return static_cast<std::uint16_t>(1U << static_cast<unsigned>(r)); };
   for (std::size_t i = 0; i < from.instruction.operand_count; ++i) {
-    if (from.operand[i].type == ZYDIS_OPERAND_TYPE_MEMORY) {
+    if (x86::is_memory(from.operand[i])) {
       const bool at_rdi = from.operand[i].mem.base == ZYDIS_REGISTER_RDI;
       out.traits |= at_rdi ? trait_writes_rdi : trait_writes_rsi;
       out.clobbers |= bit(at_rdi ? Register::rdi : Register::rsi);  // Zydis does not always list them
     }
   }
-  constexpr ZydisInstructionAttributes repeats = ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE;
-  if ((from.instruction.attributes & repeats) != 0) {
+  if (x86::is_repeated(from.instruction)) {
     out.traits |= trait_repeat;
     out.clobbers |= bit(Register::rcx);
   }
@@ -324,10 +270,9 @@ bool translate(const Decoding& from, DecodedInstruction& out) {
     out.traits |= trait_writes_vectors;
   }
   if (out.operation == Operation::other) {
-    decode_vector(instruction, from.operand, place_of_register, out);
+    decode_vector(instruction, from.operand, out);
   }
-  if (const auto* flags = instruction.cpu_flags;
-      flags != nullptr && ((flags->modified | flags->set_0 | flags->set_1 | flags->undefined) & status_flags) != 0) {
+  if (x86::writes_status_flags(instruction)) {
     out.traits |= trait_writes_flags;
   }
   return true;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collectors/access/instruction_operation.h"
 
+#include "base/x86.h"
+
 namespace crosstalk::in_target {
 
 namespace {
@@ -198,35 +200,6 @@ Operation category_of(const ZydisDecodedInstruction& instruction) {
 
 }  // namespace
 
-bool touches_no_memory(const ZydisDecodedInstruction& instruction) {
-  switch (instruction.meta.category) {
-    case ZYDIS_CATEGORY_NOP:
-    case ZYDIS_CATEGORY_WIDENOP:
-    case ZYDIS_CATEGORY_PREFETCH:
-    case ZYDIS_CATEGORY_PREFETCHWT1:
-    case ZYDIS_CATEGORY_CLDEMOTE:
-    case ZYDIS_CATEGORY_CLFLUSHOPT:
-    case ZYDIS_CATEGORY_CLWB:
-      return true;
-    default:
-      break;
-  }
-  switch (instruction.mnemonic) {
-    case ZYDIS_MNEMONIC_LEA:
-    case ZYDIS_MNEMONIC_NOP:
-    case ZYDIS_MNEMONIC_PREFETCH:
-    case ZYDIS_MNEMONIC_PREFETCHW:
-    case ZYDIS_MNEMONIC_PREFETCHNTA:
-    case ZYDIS_MNEMONIC_PREFETCHT0:
-    case ZYDIS_MNEMONIC_PREFETCHT1:
-    case ZYDIS_MNEMONIC_PREFETCHT2:
-    case ZYDIS_MNEMONIC_CLFLUSH:
-      return true;
-    default:
-      return false;
-  }
-}
-
 Operation operation_of(const ZydisDecodedInstruction& instruction) {
   Operation found = category_of(instruction);
   found = found != Operation::other ? found : move_of(instruction.mnemonic);
@@ -236,7 +209,63 @@ Operation operation_of(const ZydisDecodedInstruction& instruction) {
   if (found != Operation::other) {
     return found;
   }
-  return touches_no_memory(instruction) ? Operation::nop : bit_operation_of(instruction.mnemonic);
+  return x86::touches_no_memory(instruction) ? Operation::nop : bit_operation_of(instruction.mnemonic);
+}
+
+Place place_of_register(ZydisRegister r) {
+  if (r >= ZYDIS_REGISTER_RAX && r <= ZYDIS_REGISTER_R15) {
+    return static_cast<Place>(x86::dwarf_number(r - ZYDIS_REGISTER_RAX));
+  }
+  if (r >= ZYDIS_REGISTER_EAX && r <= ZYDIS_REGISTER_R15D) {
+    return static_cast<Place>(x86::dwarf_number(r - ZYDIS_REGISTER_EAX));
+  }
+  if (r >= ZYDIS_REGISTER_AX && r <= ZYDIS_REGISTER_R15W) {
+    return static_cast<Place>(x86::dwarf_number(r - ZYDIS_REGISTER_AX));
+  }
+  if (r >= ZYDIS_REGISTER_AL && r <= ZYDIS_REGISTER_BL) {
+    return static_cast<Place>(x86::dwarf_number(r - ZYDIS_REGISTER_AL));
+  }
+  if (r >= ZYDIS_REGISTER_AH && r <= ZYDIS_REGISTER_BH) {
+    return static_cast<Place>(static_cast<std::uint8_t>(Place::high_byte) + x86::dwarf_number(r - ZYDIS_REGISTER_AH));
+  }
+  if (r >= ZYDIS_REGISTER_SPL && r <= ZYDIS_REGISTER_R15B) {
+    return static_cast<Place>(x86::dwarf_number(r - ZYDIS_REGISTER_SPL + 4));
+  }
+  return Place::elsewhere;
+}
+
+Place vector_place(ZydisRegister r) {
+  const auto at = [r](Place first, ZydisRegister begin) {
+    return static_cast<Place>(static_cast<unsigned>(first) + static_cast<unsigned>(r - begin));
+  };
+  if (r >= ZYDIS_REGISTER_XMM0 && r <= ZYDIS_REGISTER_XMM31) {
+    return at(Place::vector, ZYDIS_REGISTER_XMM0);
+  }
+  if (r >= ZYDIS_REGISTER_YMM0 && r <= ZYDIS_REGISTER_YMM31) {
+    return at(Place::vector, ZYDIS_REGISTER_YMM0);
+  }
+  if (r >= ZYDIS_REGISTER_ZMM0 && r <= ZYDIS_REGISTER_ZMM31) {
+    return at(Place::vector, ZYDIS_REGISTER_ZMM0);
+  }
+  if (r >= ZYDIS_REGISTER_K0 && r <= ZYDIS_REGISTER_K7) {
+    return at(Place::mask, ZYDIS_REGISTER_K0);
+  }
+  return Place::elsewhere;
+}
+
+Place place_of_operand(const ZydisDecodedOperand& operand) {
+  switch (operand.type) {
+    case ZYDIS_OPERAND_TYPE_REGISTER: {
+      const Place place = place_of_register(operand.reg.value);
+      return place == Place::elsewhere ? vector_place(operand.reg.value) : place;
+    }
+    case ZYDIS_OPERAND_TYPE_MEMORY:
+      return Place::memory;
+    case ZYDIS_OPERAND_TYPE_IMMEDIATE:
+      return Place::immediate;
+    default:
+      return Place::elsewhere;
+  }
 }
 
 }  // namespace crosstalk::in_target

@@ -96,11 +96,6 @@ bool LookaheadObserver<Vectors>::at_end(std::uint64_t at, std::uint32_t reads) {
   return reads >= limits_.most_reads && !stop(profile::LookaheadEnd::room);
 }
 
-bool uses_stack(Operation operation) {
-  return operation == Operation::push || operation == Operation::pop || operation == Operation::leave ||
-         operation == Operation::call || operation == Operation::ret;
-}
-
 template <class Vectors>
 bool LookaheadObserver<Vectors>::fetched(const Run& run) {
   const Operation operation = run.instruction().operation;

@@ -21,11 +21,6 @@ constexpr unsigned max_steps = Round::most;
 constexpr unsigned max_steps_above = 5;
 constexpr std::uint8_t least_confidence = 190;  // of 255, in the start of the instruction that lies before
 
-bool works_on_stack(Operation operation) {
-  return operation == Operation::push || operation == Operation::pop || operation == Operation::leave ||
-         operation == Operation::call || operation == Operation::ret;
-}
-
 Value operator+(Value a, std::uint64_t b) { return {a.bits + b, a.known}; }
 
 /// Computes the state before an instruction from the state after it. Registers that cannot be recovered are unknown.
@@ -402,7 +397,7 @@ bool Retracer::try_from(std::uint64_t from, bool by_jump) {
       return false;  // it would not have ended
     }
     compared_ = compared_ || (instruction_.has(trait_repeat) && count.known);
-  } else if (!works_on_stack(instruction_.operation)) {
+  } else if (!uses_stack(instruction_.operation)) {
     Emulator again = before;
     again.execute(instruction_, from + instruction_.length, {});
     if (!again.agrees_with(emulator_)) {

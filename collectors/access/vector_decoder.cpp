@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "base/x86.h"
+#include "collectors/access/instruction_operation.h"
 #include "collectors/access/vector_operation.h"
 #include "collectors/access/vector_rows.h"
 
@@ -23,25 +25,13 @@ struct Operands {
   bool all = true;  // each is one that is followed
 };
 
-Place place_of(const ZydisDecodedOperand& operand, Place (*general)(ZydisRegister)) {
-  if (operand.type == ZYDIS_OPERAND_TYPE_MEMORY) {
-    return Place::memory;
-  }
-  if (operand.type != ZYDIS_OPERAND_TYPE_REGISTER) {
-    return Place::elsewhere;
-  }
-  const Place vector = vector_place(operand.reg.value);
-  return vector == Place::elsewhere ? general(operand.reg.value) : vector;
-}
-
-Operands operands_of(const ZydisDecodedInstruction& instruction, const ZydisDecodedOperand* operands,
-                     Place (*general)(ZydisRegister)) {
+Operands operands_of(const ZydisDecodedInstruction& instruction, const ZydisDecodedOperand* operands) {
   Operands out;
   for (unsigned i = 0; i < instruction.operand_count; ++i) {
     const ZydisDecodedOperand& operand = operands[i];
     // blendvps: the register that is not written down is an operand like the others
     const bool counts = i < instruction.operand_count_visible ||
-                        (operand.type == ZYDIS_OPERAND_TYPE_REGISTER && is_vector(vector_place(operand.reg.value)));
+                        (x86::is_register(operand) && is_vector(vector_place(operand.reg.value)));
     if (!counts || operand.encoding == ZYDIS_OPERAND_ENCODING_MASK) {
       continue;
     }
@@ -49,7 +39,7 @@ Operands operands_of(const ZydisDecodedInstruction& instruction, const ZydisDeco
       out.immediate = true;
       continue;
     }
-    const Place place = place_of(operand, general);
+    const Place place = place_of_operand(operand);
     if (place == Place::elsewhere || out.count == 4) {
       out.all = false;
       return out;
@@ -157,7 +147,7 @@ VectorForm form_of(const ZydisDecodedInstruction& instruction, const Row& row, c
   form.immediate = static_cast<std::uint8_t>(out.immediate);
   form.clears_upper =
       instruction.encoding == ZYDIS_INSTRUCTION_ENCODING_VEX || instruction.encoding == ZYDIS_INSTRUCTION_ENCODING_EVEX;
-  if (instruction.avx.mask.reg > ZYDIS_REGISTER_K0 && instruction.avx.mask.reg <= ZYDIS_REGISTER_K7) {
+  if (x86::is_masked(instruction)) {
     form.mask = static_cast<std::uint8_t>(instruction.avx.mask.reg - ZYDIS_REGISTER_K0);
   }
   form.zeroing = instruction.avx.mask.mode == ZYDIS_MASK_MODE_ZEROING ||
@@ -184,32 +174,13 @@ bool is_followed(const ZydisDecodedInstruction& instruction, const Row& row, con
 
 }  // namespace
 
-Place vector_place(ZydisRegister r) {
-  const auto at = [r](Place first, ZydisRegister begin) {
-    return static_cast<Place>(static_cast<unsigned>(first) + static_cast<unsigned>(r - begin));
-  };
-  if (r >= ZYDIS_REGISTER_XMM0 && r <= ZYDIS_REGISTER_XMM31) {
-    return at(Place::vector, ZYDIS_REGISTER_XMM0);
-  }
-  if (r >= ZYDIS_REGISTER_YMM0 && r <= ZYDIS_REGISTER_YMM31) {
-    return at(Place::vector, ZYDIS_REGISTER_YMM0);
-  }
-  if (r >= ZYDIS_REGISTER_ZMM0 && r <= ZYDIS_REGISTER_ZMM31) {
-    return at(Place::vector, ZYDIS_REGISTER_ZMM0);
-  }
-  if (r >= ZYDIS_REGISTER_K0 && r <= ZYDIS_REGISTER_K7) {
-    return at(Place::mask, ZYDIS_REGISTER_K0);
-  }
-  return Place::elsewhere;
-}
-
 bool decode_vector(const ZydisDecodedInstruction& instruction, const ZydisDecodedOperand* operands,
-                   Place (*general)(ZydisRegister), DecodedInstruction& out) {
+                   DecodedInstruction& out) {
   const Row* row = vector_row_of(instruction.mnemonic);
   if (row == nullptr) {
     return false;
   }
-  Operands found = operands_of(instruction, operands, general);
+  Operands found = operands_of(instruction, operands);
   if (!is_followed(instruction, *row, found, out)) {
     return false;
   }

@@ -237,6 +237,13 @@ const Instruction* ControlFlow::ending_at(std::uint64_t address) const {
   return found != nullptr && found->end() == address ? found : nullptr;
 }
 
+std::optional<std::uint32_t> ControlFlow::block_at(std::uint64_t address) const {
+  const auto next = std::upper_bound(blocks.begin(), blocks.end(), address,
+                                     [](std::uint64_t a, const Block& block) { return a < block.begin; });
+  const bool holds = next != blocks.begin() && address < std::prev(next)->end;
+  return holds ? std::optional(static_cast<std::uint32_t>(std::prev(next) - blocks.begin())) : std::nullopt;
+}
+
 ControlFlow control_flow(AddressRange range, std::span<const std::uint8_t> code, const ReadBytes& read,
                          const NeverReturns& never_returns) {
   if (code.empty() || code.size() > largest_function) {

@@ -34,6 +34,8 @@ struct ControlFlow {
   /// The instruction that ends at / begins at / holds `address`, or null.
   [[nodiscard]] const Instruction* ending_at(std::uint64_t address) const;
   [[nodiscard]] const Instruction* holding(std::uint64_t address) const;
+  /// The block that holds `address`; nullopt: none.
+  [[nodiscard]] std::optional<std::uint32_t> block_at(std::uint64_t address) const;
 };
 
 /// True if a call of `target` never returns (abort, __cxa_throw, ...).

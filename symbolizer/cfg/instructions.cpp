@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "symbolizer/cfg/instructions.h"
 
-#include <algorithm>
-
 #include "symbolizer/cfg/zydis_decode.h"
 
 namespace crosstalk::symbolizer {
@@ -41,7 +39,7 @@ const ZydisDecodedOperand* preferred_memory_operand(const Decoded& decoded) {
   const ZydisDecodedOperand* best = nullptr;
   int best_score = -1;
   for (const ZydisDecodedOperand& operand : decoded.used()) {
-    if (operand.type != ZYDIS_OPERAND_TYPE_MEMORY || kind_of(operand) == AccessKind::none ||
+    if (!is_memory(operand) || kind_of(operand) == AccessKind::none ||
         (operand.mem.type != ZYDIS_MEMOP_TYPE_MEM && operand.mem.type != ZYDIS_MEMOP_TYPE_VSIB)) {
       continue;
     }
@@ -55,20 +53,9 @@ const ZydisDecodedOperand* preferred_memory_operand(const Decoded& decoded) {
   return best;
 }
 
-bool is_repeated(const ZydisDecodedInstruction& instruction) {
-  return (instruction.attributes & (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE)) != 0;
-}
-
 /// True when some other operand of the instruction writes `reg` (or a part of it).
 bool overwrites(const Decoded& decoded, ZydisRegister reg) {
-  if (reg == ZYDIS_REGISTER_NONE || reg == ZYDIS_REGISTER_RIP) {
-    return false;
-  }
-  return std::any_of(decoded.used().begin(), decoded.used().end(), [&](const ZydisDecodedOperand& operand) {
-    return operand.type == ZYDIS_OPERAND_TYPE_REGISTER && (operand.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0 &&
-           ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, operand.reg.value) ==
-               ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, reg);
-  });
+  return reg != ZYDIS_REGISTER_NONE && reg != ZYDIS_REGISTER_RIP && writes(decoded, whole(reg));
 }
 
 bool pushes(const ZydisDecodedInstruction& instruction) {
@@ -76,8 +63,7 @@ bool pushes(const ZydisDecodedInstruction& instruction) {
 }
 
 std::uint8_t width_of(const Decoded& decoded, const ZydisDecodedOperand& operand) {
-  const unsigned bytes = operand.size / 8U;
-  return is_repeated(decoded.instruction) || bytes > 64 ? std::uint8_t{0} : static_cast<std::uint8_t>(bytes);
+  return x86::is_repeated(decoded.instruction) ? std::uint8_t{0} : x86::width_of(operand);
 }
 
 }  // namespace
@@ -147,7 +133,7 @@ Operands table_operands(std::span<const std::uint8_t> code, std::uint64_t addres
     if (mnemonic == ZYDIS_MNEMONIC_CMP && operand.type == ZYDIS_OPERAND_TYPE_IMMEDIATE && operand.imm.value.s >= 0) {
       result.compare_bound = operand.imm.value.u;
     }
-    if (operand.type != ZYDIS_OPERAND_TYPE_MEMORY) {
+    if (!is_memory(operand)) {
       continue;
     }
     const auto& memory = operand.mem;

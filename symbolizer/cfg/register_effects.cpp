@@ -20,7 +20,7 @@ std::optional<std::size_t> whole_or_half(ZydisRegister reg) {
   if (kind != ZYDIS_REGCLASS_GPR64 && kind != ZYDIS_REGCLASS_GPR32) {
     return std::nullopt;
   }
-  const auto found = integer_register(ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, reg));
+  const auto found = integer_register(whole(reg));
   return found && *found != Register::rip ? std::optional(static_cast<std::size_t>(*found)) : std::nullopt;
 }
 
@@ -41,7 +41,7 @@ MaybeLinear sum(const MaybeLinear& a, const MaybeLinear& b, std::int64_t scale =
 }
 
 MaybeLinear value_of(const ZydisDecodedOperand& operand, const RegisterForms& forms) {
-  if (operand.type == ZYDIS_OPERAND_TYPE_REGISTER) {
+  if (is_register(operand)) {
     return value_of(operand.reg.value, forms);
   }
   if (operand.type == ZYDIS_OPERAND_TYPE_IMMEDIATE) {
@@ -60,12 +60,6 @@ MaybeLinear address_of(const ZydisDecodedOperand& operand, const RegisterForms& 
     address = sum(address, value_of(memory.index, forms), memory.scale);
   }
   return address;
-}
-
-bool same_register(const Decoded& decoded) {
-  return decoded.operands[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
-         decoded.operands[1].type == ZYDIS_OPERAND_TYPE_REGISTER &&
-         decoded.operands[0].reg.value == decoded.operands[1].reg.value;
 }
 
 MaybeLinear product(const MaybeLinear& value, std::int64_t scale) { return sum(Linear::number(0), value, scale); }
@@ -117,13 +111,9 @@ MaybeLinear result_of(const Decoded& decoded, const RegisterForms& forms) {
 
 void forget_written(const Decoded& decoded, RegisterForms& forms) {
   for (const ZydisDecodedOperand& operand : decoded.used()) {
-    if (operand.type != ZYDIS_OPERAND_TYPE_REGISTER || (operand.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) == 0) {
-      continue;
-    }
-    const auto whole =
-        integer_register(ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, operand.reg.value));
-    if (whole && *whole != Register::rip) {
-      forms.at(static_cast<std::size_t>(*whole)).reset();
+    const auto reg = writes_register(operand) ? integer_register(whole(operand.reg.value)) : std::nullopt;
+    if (reg && *reg != Register::rip) {
+      forms.at(static_cast<std::size_t>(*reg)).reset();
     }
   }
 }
@@ -145,8 +135,8 @@ bool move_stack(const Decoded& decoded, const RegisterForms& before, RegisterFor
     return true;
   }
   if (category == ZYDIS_CATEGORY_POP) {
-    const bool to_itself = decoded.operands[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
-                           whole_or_half(decoded.operands[0].reg.value) == stack_pointer;
+    const bool to_itself =
+        is_register(decoded.operands[0]) && whole_or_half(decoded.operands[0].reg.value) == stack_pointer;
     forms[stack_pointer] = wide && !to_itself ? sum(before[stack_pointer], slot) : std::nullopt;
     return true;
   }
@@ -184,6 +174,17 @@ RegisterForms unchanged_registers() {
   return forms;
 }
 
+std::optional<Linear> address_form(const MemoryAccess& access, std::uint64_t behind, const RegisterForms& forms) {
+  const auto value = [&](std::optional<Register> reg) -> MaybeLinear {
+    if (!reg) {
+      return Linear::number(0);
+    }
+    return *reg == Register::rip ? Linear::number(behind) : forms.at(static_cast<std::size_t>(*reg));
+  };
+  const MaybeLinear place = sum(value(access.base), value(access.index), access.scale);
+  return sum(place, Linear::number(static_cast<std::uint64_t>(access.displacement)));
+}
+
 void execute(std::span<const std::uint8_t> code, RegisterForms& forms) {
   Decoded decoded;
   if (!decode_full(code, decoded)) {
@@ -207,8 +208,7 @@ void execute(std::span<const std::uint8_t> code, RegisterForms& forms) {
     return;
   }
   const ZydisDecodedOperand& to = decoded.operands[0];
-  if (decoded.instruction.operand_count_visible == 0 || to.type != ZYDIS_OPERAND_TYPE_REGISTER ||
-      (to.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) == 0) {
+  if (decoded.instruction.operand_count_visible == 0 || !writes_register(to)) {
     return;
   }
   if (const auto index = whole_or_half(to.reg.value)) {
@@ -231,8 +231,7 @@ FlagEffect flag_effect(std::span<const std::uint8_t> code, const RegisterForms& 
   if (!decode_full(code, decoded)) {
     return {true, false, std::nullopt};
   }
-  const ZydisAccessedFlags* flags = decoded.instruction.cpu_flags;
-  if (flags == nullptr || (flags->modified | flags->set_0 | flags->set_1 | flags->undefined) == 0) {
+  if (!x86::writes_status_flags(decoded.instruction)) {
     return {};
   }
   const ZydisDecodedOperand& to = decoded.operands[0];

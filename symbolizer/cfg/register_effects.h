@@ -9,6 +9,7 @@
 #include <span>
 
 #include "base/registers.h"
+#include "symbolizer/model/model.h"
 
 namespace crosstalk::symbolizer {
 
@@ -27,6 +28,14 @@ struct Linear {
     return value;
   }
   [[nodiscard]] static Linear number(std::uint64_t constant) { return {{}, constant, false}; }
+  /// The registers that it is made of: bit number.
+  [[nodiscard]] std::uint16_t registers() const {
+    std::uint16_t mask = 0;
+    for (std::size_t reg = 0; reg < general_registers; ++reg) {
+      mask = static_cast<std::uint16_t>(mask | (factor.at(reg) != 0 ? 1U << reg : 0U));
+    }
+    return mask;
+  }
   bool operator==(const Linear&) const = default;
 };
 
@@ -38,6 +47,11 @@ using RegisterForms = std::array<std::optional<Linear>, general_registers>;
 
 /// Every register as itself.
 [[nodiscard]] RegisterForms unchanged_registers();
+
+/// base + index * scale + displacement of an access by the instruction before `behind`; nullopt if a register has no
+/// form.
+[[nodiscard]] std::optional<Linear> address_form(const MemoryAccess& access, std::uint64_t behind,
+                                                 const RegisterForms& forms);
 
 /// Advances `forms` over the instruction at the start of `code`. A call is assumed to return and to keep the
 /// callee-saved registers of the System V psABI (rbx, rbp, rsp, r12 to r15).

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "symbolizer/cfg/stored_back.h"
 
-#include <algorithm>
-
 #include "symbolizer/cfg/instructions.h"
 #include "symbolizer/cfg/zydis_decode.h"
 
@@ -12,11 +10,7 @@ namespace {
 constexpr int most_instructions = 16;
 
 bool changes(const Decoded& decoded, const ZydisDecodedOperandMem& memory) {
-  const auto operands = decoded.used();
-  return std::any_of(operands.begin(), operands.end(), [&](const ZydisDecodedOperand& operand) {
-    return operand.type == ZYDIS_OPERAND_TYPE_REGISTER && (operand.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0 &&
-           (whole(operand.reg.value) == memory.base || whole(operand.reg.value) == memory.index);
-  });
+  return writes(decoded, memory.base) || writes(decoded, memory.index);
 }
 
 /// Displacement of an operand; for rip it is relative to the end of the instruction.

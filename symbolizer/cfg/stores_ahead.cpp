@@ -21,20 +21,6 @@ struct Begun {
   RegisterForms forms;
 };
 
-std::optional<Linear> value_of(std::optional<Register> reg, std::uint64_t behind, const RegisterForms& forms) {
-  if (!reg) {
-    return Linear::number(0);
-  }
-  return *reg == Register::rip ? Linear::number(behind) : forms.at(static_cast<std::size_t>(*reg));
-}
-
-std::optional<Linear> address_of(const MemoryAccess& access, std::uint64_t behind, const RegisterForms& forms) {
-  const auto base = value_of(access.base, behind, forms);
-  const auto index = value_of(access.index, behind, forms);
-  const auto sum = base && index ? add(*base, *index, access.scale) : std::nullopt;
-  return sum ? add(*sum, Linear::number(static_cast<std::uint64_t>(access.displacement)), 1) : std::nullopt;
-}
-
 /// Adds `lea variable(%rip), reg`, which register_effects.h cannot evaluate because it does not know the code's
 /// address.
 void execute_at(const Instruction& instruction, std::span<const std::uint8_t> code, RegisterForms& forms) {
@@ -104,7 +90,7 @@ class Walk {
         found_.size() >= most_stores) {
       return;
     }
-    const auto address = address_of(*access, instruction.end(), forms);
+    const auto address = address_form(*access, instruction.end(), forms);
     if (address && !address->narrow && address->factor[stack_register] == 0) {
       found_.push_back({instruction.address, *address, access->width, access->kind});
     }

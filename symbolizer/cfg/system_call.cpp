@@ -16,27 +16,18 @@ constexpr std::pair<std::uint32_t, const char*> call_names[] = {
 #include "system_call_names.inc"
 };
 
-bool writes_eax(const Decoded& decoded) {
-  const auto operands = decoded.used();
-  return std::any_of(operands.begin(), operands.end(), [](const ZydisDecodedOperand& operand) {
-    return operand.type == ZYDIS_OPERAND_TYPE_REGISTER && (operand.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0 &&
-           whole(operand.reg.value) == ZYDIS_REGISTER_RAX;
-  });
-}
-
 /// The value that an instruction writes to eax; nullopt if it is no plain constant.
 std::optional<std::uint32_t> left_in_eax(const Decoded& decoded) {
   const ZydisDecodedOperand& to = decoded.operands[0];
   const ZydisDecodedOperand& from = decoded.operands[1];
-  if (to.type != ZYDIS_OPERAND_TYPE_REGISTER || to.size < 32) {
+  if (!is_register(to) || to.size < 32) {
     return std::nullopt;
   }
   const ZydisMnemonic what = decoded.instruction.mnemonic;
   if (what == ZYDIS_MNEMONIC_MOV && from.type == ZYDIS_OPERAND_TYPE_IMMEDIATE) {
     return static_cast<std::uint32_t>(from.imm.value.u);
   }
-  const bool cleared = (what == ZYDIS_MNEMONIC_XOR || what == ZYDIS_MNEMONIC_SUB) &&
-                       from.type == ZYDIS_OPERAND_TYPE_REGISTER && from.reg.value == to.reg.value;
+  const bool cleared = (what == ZYDIS_MNEMONIC_XOR || what == ZYDIS_MNEMONIC_SUB) && same_register(decoded);
   return cleared ? std::optional<std::uint32_t>(0) : std::nullopt;
 }
 
@@ -54,7 +45,7 @@ std::optional<std::uint32_t> system_call_number(std::span<const std::uint8_t> co
     if (!flow || flow->flow == Flow::call || flow->flow == Flow::stop || flow->flow == Flow::jump ||
         flow->flow == Flow::indirect_jump || decoded.instruction.mnemonic == ZYDIS_MNEMONIC_SYSCALL) {
       number.reset();  // a result, or what comes here from elsewhere
-    } else if (writes_eax(decoded)) {
+    } else if (writes(decoded, ZYDIS_REGISTER_RAX)) {
       number = left_in_eax(decoded);
     }
     code = code.subspan(length);

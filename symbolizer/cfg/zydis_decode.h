@@ -9,10 +9,19 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 
 #include "base/registers.h"
+#include "base/x86.h"
 
 namespace crosstalk::symbolizer {
+
+using x86::is_memory;
+using x86::is_register;
+using x86::kind_of;
+using x86::reads_register;
+using x86::touches_no_memory;
+using x86::writes_register;
 
 inline const ZydisDecoder& decoder() {
   static const ZydisDecoder instance = [] {
@@ -36,52 +45,13 @@ inline bool decode_full(std::span<const std::uint8_t> code, Decoded& decoded) {
                                                               &decoded.instruction, decoded.operands.data()));
 }
 
-/// Zydis numbers registers as instructions encode them; we number them as DWARF does.
+/// The general register, or rip, of 64 bits; nullopt: another.
 inline std::optional<Register> integer_register(ZydisRegister reg) {
-  static constexpr std::array<Register, 16> by_encoding = {Register::rax, Register::rcx, Register::rdx, Register::rbx,
-                                                           Register::rsp, Register::rbp, Register::rsi, Register::rdi,
-                                                           Register::r8,  Register::r9,  Register::r10, Register::r11,
-                                                           Register::r12, Register::r13, Register::r14, Register::r15};
   if (reg == ZYDIS_REGISTER_RIP) {
     return Register::rip;
   }
-  if (ZydisRegisterGetClass(reg) != ZYDIS_REGCLASS_GPR64) {
-    return std::nullopt;
-  }
-  const auto id = static_cast<unsigned char>(ZydisRegisterGetId(reg));  // -1, for none, becomes 255
-  return id < by_encoding.size() ? std::optional(by_encoding[id]) : std::nullopt;
-}
-
-inline AccessKind kind_of(const ZydisDecodedOperand& operand) {
-  const bool read = (operand.actions & ZYDIS_OPERAND_ACTION_MASK_READ) != 0;
-  const bool write = (operand.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0;
-  return static_cast<AccessKind>((read ? 1U : 0U) | (write ? 2U : 0U));
-}
-
-inline bool touches_no_memory(const ZydisDecodedInstruction& instruction) {
-  switch (instruction.meta.category) {
-    case ZYDIS_CATEGORY_NOP:
-    case ZYDIS_CATEGORY_WIDENOP:
-    case ZYDIS_CATEGORY_PREFETCH:
-    case ZYDIS_CATEGORY_PREFETCHWT1:
-    case ZYDIS_CATEGORY_CLFLUSHOPT:
-    case ZYDIS_CATEGORY_CLWB:
-    case ZYDIS_CATEGORY_CLDEMOTE:
-      return true;
-    default:
-      break;
-  }
-  switch (instruction.mnemonic) {
-    case ZYDIS_MNEMONIC_LEA:
-    case ZYDIS_MNEMONIC_CLFLUSH:
-    case ZYDIS_MNEMONIC_INVLPG:
-    case ZYDIS_MNEMONIC_MONITOR:
-    case ZYDIS_MNEMONIC_MONITORX:
-    case ZYDIS_MNEMONIC_UMONITOR:
-      return true;
-    default:
-      return false;
-  }
+  const bool general = reg >= ZYDIS_REGISTER_RAX && reg <= ZYDIS_REGISTER_R15;
+  return general ? std::optional(static_cast<Register>(x86::dwarf_number(reg - ZYDIS_REGISTER_RAX))) : std::nullopt;
 }
 
 /// True for loads of elements at addresses in a vector register, of AVX2 and of AVX-512.
@@ -96,7 +66,7 @@ inline const ZydisDecodedOperand* memory_operand(const Decoded& decoded) {
   }
   const auto operands = decoded.used();
   const auto found = std::find_if(operands.begin(), operands.end(), [](const auto& operand) {
-    return operand.type == ZYDIS_OPERAND_TYPE_MEMORY && operand.mem.type == ZYDIS_MEMOP_TYPE_MEM;
+    return is_memory(operand) && operand.mem.type == ZYDIS_MEMOP_TYPE_MEM;
   });
   return found == operands.end() ? nullptr : &*found;
 }
@@ -105,6 +75,35 @@ inline const ZydisDecodedOperand* memory_operand(const Decoded& decoded) {
 inline ZydisRegister whole(ZydisRegister reg) {
   const ZydisRegister large = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, reg);
   return large != ZYDIS_REGISTER_NONE ? large : reg;
+}
+
+/// True if the instruction writes a register, which no larger one contains, or a part of it.
+inline bool writes(const Decoded& decoded, ZydisRegister reg) {
+  const auto operands = decoded.used();
+  return std::any_of(operands.begin(), operands.end(), [reg](const ZydisDecodedOperand& operand) {
+    return writes_register(operand) && whole(operand.reg.value) == reg;
+  });
+}
+
+/// True if two operands are the same register.
+inline bool same_register(const Decoded& decoded, std::size_t a = 0, std::size_t b = 1) {
+  const auto operands = decoded.used();
+  return operands.size() > std::max(a, b) && is_register(operands[a]) && is_register(operands[b]) &&
+         operands[a].reg.value == operands[b].reg.value;
+}
+
+inline std::string_view mnemonic_of(const ZydisDecodedInstruction& instruction) {
+  return ZydisMnemonicGetString(instruction.mnemonic);
+}
+
+/// True for loads and stores that go round the caches.
+inline bool is_streaming(const ZydisDecodedInstruction& instruction) {
+  return mnemonic_of(instruction).starts_with("movnt") || mnemonic_of(instruction).starts_with("vmovnt");
+}
+
+inline bool is_compare_exchange(const ZydisDecodedInstruction& instruction) {
+  return instruction.mnemonic == ZYDIS_MNEMONIC_CMPXCHG || instruction.mnemonic == ZYDIS_MNEMONIC_CMPXCHG8B ||
+         instruction.mnemonic == ZYDIS_MNEMONIC_CMPXCHG16B;
 }
 
 }  // namespace crosstalk::symbolizer

@@ -12,10 +12,8 @@ namespace {
 
 /// The operation of a mnemonic without its v; nullopt for any other.
 std::optional<FlopOperation> operation_of(std::string_view name) {
-  for (const std::string_view fused : {"fmadd", "fmsub", "fnmadd", "fnmsub"}) {
-    if (name.starts_with(fused)) {
-      return FlopOperation::fma;
-    }
+  if (is_fused(name)) {
+    return FlopOperation::fma;
   }
   for (const std::string_view add : {"add", "sub", "hadd", "hsub", "min", "max"}) {
     if (name.starts_with(add)) {
@@ -23,11 +21,6 @@ std::optional<FlopOperation> operation_of(std::string_view name) {
     }
   }
   return name.starts_with("mul") ? std::optional(FlopOperation::mul) : std::nullopt;
-}
-
-FlopWidth width_of(const Decoded& decoded, bool packed) {
-  const unsigned bits = decoded.operands[0].size;
-  return !packed ? FlopWidth::scalar : bits >= 512 ? FlopWidth::avx512 : bits >= 256 ? FlopWidth::avx2 : FlopWidth::sse;
 }
 
 }  // namespace
@@ -45,7 +38,7 @@ std::optional<InstructionFlops> flops_by_kind(std::span<const std::uint8_t> code
   if (!decode_full(code, decoded)) {
     return std::nullopt;
   }
-  std::string_view name = ZydisMnemonicGetString(decoded.instruction.mnemonic);
+  std::string_view name = mnemonic_of(decoded.instruction);
   name.remove_prefix(name.front() == 'v' ? 1 : 0);
   const auto operation = operation_of(name);
   const bool x87 = name.front() == 'f' && operation != FlopOperation::fma;
@@ -56,7 +49,7 @@ std::optional<InstructionFlops> flops_by_kind(std::span<const std::uint8_t> code
   }
   result.operation = *operation;
   result.type = element == 's' ? FlopType::float32 : FlopType::float64;
-  result.width = width_of(decoded, name[name.size() - 2] == 'p');
+  result.width = name[name.size() - 2] == 'p' ? width_of_vector(decoded.operands[0].size) : FlopWidth::scalar;
   return result;
 }
 

@@ -7,17 +7,6 @@
 #include <vector>
 
 namespace crosstalk::symbolizer {
-namespace {
-
-std::uint16_t registers_in(const Linear& form) {
-  std::uint16_t mask = 0;
-  for (std::size_t reg = 0; reg < general_registers; ++reg) {
-    mask = static_cast<std::uint16_t>(mask | (form.factor.at(reg) != 0 ? 1U << reg : 0U));
-  }
-  return mask;
-}
-
-}  // namespace
 
 FunctionCalls::FunctionCalls(const ControlFlow& flow, const LoopNest& nest, ReadBytes read)
     : flow_(flow), nest_(nest), read_(std::move(read)) {
@@ -78,15 +67,14 @@ std::optional<std::uint16_t> FunctionCalls::asked_before(const NaturalLoop& loop
   std::uint16_t asked = 0;
   for (std::uint32_t block = 0; block < flow_.blocks.size(); ++block) {
     const Block& of = flow_.blocks[block];
-    const bool inside = std::binary_search(loop.blocks.begin(), loop.blocks.end(), block);
-    if (!leads[block] || inside || flow_.instructions[of.last].flow != Flow::branch) {
+    if (!leads[block] || loop.contains(block) || flow_.instructions[of.last].flow != Flow::branch) {
       continue;
     }
     const auto difference = tested_difference(flow_, *registers_, of, read_);
     if (!difference) {
       return std::nullopt;
     }
-    asked = static_cast<std::uint16_t>(asked | registers_in(*difference));
+    asked = static_cast<std::uint16_t>(asked | difference->registers());
   }
   return asked;
 }
@@ -100,7 +88,7 @@ std::optional<VisitOfCall> FunctionCalls::visit(std::uint32_t loop, const LoopCo
   for (const TripsBy by : {TripsBy::around, TripsBy::inside}) {
     const auto trips = asked ? trip_count(flow_, natural, counters, whole_, *registers_, read_, by) : std::nullopt;
     if (trips) {
-      const unsigned told = by == TripsBy::around ? registers_in(trips->distance) | registers_in(trips->step) : 0U;
+      const unsigned told = by == TripsBy::around ? trips->distance.registers() | trips->step.registers() : 0U;
       return VisitOfCall{*trips, by, static_cast<std::uint16_t>(*asked | told)};
     }
   }

@@ -10,10 +10,8 @@ namespace {
 
 /// Operations on each element, by the mnemonic without its v and its type (addpd: "add").
 double operations_of(std::string_view name) {
-  for (const std::string_view fused : {"fmadd", "fmsub", "fnmadd", "fnmsub"}) {
-    if (name.starts_with(fused)) {
-      return 2;
-    }
+  if (is_fused(name)) {
+    return 2;
   }
   for (const std::string_view one :
        {"addsub", "hadd", "hsub", "add", "sub", "mul", "div", "min", "max", "sqrt", "rsqrt", "rcp"}) {
@@ -51,20 +49,14 @@ bool is_x87_arithmetic(ZydisMnemonic mnemonic) {
   }
 }
 
-bool is_masked(const Decoded& decoded) {
-  const auto mask = decoded.instruction.avx.mask.reg;
-  return mask != ZYDIS_REGISTER_NONE && mask != ZYDIS_REGISTER_K0;
-}
-
 /// The floating-point operations of an instruction. The end of its name gives width and type: ss, sd, ps, pd, sh, ph.
 std::optional<double> flops_of(const Decoded& decoded) {
   if (is_x87_arithmetic(decoded.instruction.mnemonic)) {
     return 1;
   }
-  std::string_view name = ZydisMnemonicGetString(decoded.instruction.mnemonic);
-  const bool vector = !decoded.used().empty() && decoded.operands[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
-                      ZydisRegisterGetClass(decoded.operands[0].reg.value) >= ZYDIS_REGCLASS_XMM &&
-                      ZydisRegisterGetClass(decoded.operands[0].reg.value) <= ZYDIS_REGCLASS_ZMM;
+  std::string_view name = mnemonic_of(decoded.instruction);
+  const bool vector =
+      !decoded.used().empty() && is_register(decoded.operands[0]) && x86::is_vector(decoded.operands[0].reg.value);
   if (!vector || name.size() < 4 || name.front() == 'p' || name.starts_with("vp")) {
     return 0;  // integers
   }
@@ -79,33 +71,28 @@ std::optional<double> flops_of(const Decoded& decoded) {
     return std::nullopt;  // an immediate chooses the elements
   }
   const double operations = operations_of(name);
-  if (operations > 0 && is_masked(decoded)) {
+  if (operations > 0 && x86::is_masked(decoded.instruction)) {
     return std::nullopt;
   }
   return operations * (packed ? decoded.operands[0].size / bits : 1);
 }
 
-/// Compare-and-exchange instructions always store, if need be the old value (Intel SDM vol. 2, CMPXCHG: "the
-/// destination operand receives a write cycle without regard to the result of the comparison").
-bool stores_always(ZydisMnemonic mnemonic) {
-  return mnemonic == ZYDIS_MNEMONIC_CMPXCHG || mnemonic == ZYDIS_MNEMONIC_CMPXCHG8B ||
-         mnemonic == ZYDIS_MNEMONIC_CMPXCHG16B;
-}
-
 void count_accesses(const Decoded& decoded, Work& work) {
-  const bool repeated =
-      (decoded.instruction.attributes & (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE)) != 0;
+  // Compare-and-exchange instructions always store, if need be the old value (Intel SDM vol. 2, CMPXCHG: "the
+  // destination operand receives a write cycle without regard to the result of the comparison").
+  const bool stores_always = is_compare_exchange(decoded.instruction);
+  const bool varies = x86::is_repeated(decoded.instruction) || x86::is_masked(decoded.instruction);
   for (const ZydisDecodedOperand& operand : decoded.used()) {
-    if (operand.type != ZYDIS_OPERAND_TYPE_MEMORY || operand.mem.type == ZYDIS_MEMOP_TYPE_AGEN) {
+    if (!is_memory(operand) || operand.mem.type == ZYDIS_MEMOP_TYPE_AGEN) {
       continue;
     }
     const AccessKind kind = kind_of(operand);
     if (kind == AccessKind::none) {
       continue;
     }
-    const bool conditional = !stores_always(decoded.instruction.mnemonic) &&
-                             (operand.actions & (ZYDIS_OPERAND_ACTION_CONDREAD | ZYDIS_OPERAND_ACTION_CONDWRITE)) != 0;
-    if (repeated || conditional || is_masked(decoded) || operand.mem.type != ZYDIS_MEMOP_TYPE_MEM) {
+    const bool conditional =
+        !stores_always && (operand.actions & (ZYDIS_OPERAND_ACTION_CONDREAD | ZYDIS_OPERAND_ACTION_CONDWRITE)) != 0;
+    if (varies || conditional || operand.mem.type != ZYDIS_MEMOP_TYPE_MEM) {
       work.loads = loads(kind) ? std::nullopt : work.loads;
       work.stores = stores(kind) ? std::nullopt : work.stores;
       work.bytes.reset();
@@ -120,6 +107,11 @@ void count_accesses(const Decoded& decoded, Work& work) {
 }
 
 }  // namespace
+
+bool is_fused(std::string_view name) {
+  return name.starts_with("fmadd") || name.starts_with("fmsub") || name.starts_with("fnmadd") ||
+         name.starts_with("fnmsub");
+}
 
 std::optional<Work> work_of(std::span<const std::uint8_t> code) {
   Decoded decoded;

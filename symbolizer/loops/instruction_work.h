@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 
 namespace crosstalk::symbolizer {
 
@@ -19,5 +20,8 @@ struct Work {
 /// Intel's FP_ARITH_INST_RETIRED does: one for each element that is added, subtracted, multiplied, divided, compared
 /// for its minimum or maximum, rooted or inverted, two for a multiply-add; scalar, packed and x87 alike.
 [[nodiscard]] std::optional<Work> work_of(std::span<const std::uint8_t> code);
+
+/// True for fused multiply-adds, by the mnemonic without its v.
+[[nodiscard]] bool is_fused(std::string_view name);
 
 }  // namespace crosstalk::symbolizer

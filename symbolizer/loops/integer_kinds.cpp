@@ -10,8 +10,6 @@
 namespace crosstalk::symbolizer {
 namespace {
 
-bool is_register(const ZydisDecodedOperand& operand) { return operand.type == ZYDIS_OPERAND_TYPE_REGISTER; }
-
 bool begins_with_one_of(std::string_view name, std::initializer_list<std::string_view> begins) {
   return std::any_of(begins.begin(), begins.end(), [&](std::string_view begin) { return name.starts_with(begin); });
 }
@@ -41,11 +39,6 @@ std::optional<IntegerElement> element_of(std::string_view name) {
 
 double bytes_of(IntegerElement element) { return static_cast<double>(1U << static_cast<unsigned>(element)); }
 
-bool same_registers(std::span<const ZydisDecodedOperand> operands, std::size_t a, std::size_t b) {
-  return operands.size() > std::max(a, b) && is_register(operands[a]) && is_register(operands[b]) &&
-         operands[a].reg.value == operands[b].reg.value;
-}
-
 /// `name` without its v and p: "addd" of vpaddd.
 InstructionIntegers vector_of(std::string_view name, const Decoded& decoded) {
   InstructionIntegers result;
@@ -54,15 +47,15 @@ InstructionIntegers vector_of(std::string_view name, const Decoded& decoded) {
   const bool computes = logic || multiplies ||
                         begins_with_one_of(name, {"add", "sub", "hadd", "hsub", "min", "max", "avg", "abs", "sll",
                                                   "srl", "sra", "rol", "ror", "sign", "sadb"});
-  const bool cleared = begins_with_one_of(name, {"xor", "sub"}) && same_registers(decoded.used(), 1, 2);
+  const bool cleared = begins_with_one_of(name, {"xor", "sub"}) && same_register(decoded, 1, 2);
   const bool cleared_in_place = decoded.instruction.operand_count_visible == 2 &&
-                                begins_with_one_of(name, {"xor", "sub"}) && same_registers(decoded.used(), 0, 1);
+                                begins_with_one_of(name, {"xor", "sub"}) && same_register(decoded);
   if (!computes || cleared || cleared_in_place) {
     return result;
   }
   const unsigned bits = decoded.operands[0].size;
   result.element = element_of(name).value_or(IntegerElement::int64);
-  result.width = bits >= 512 ? FlopWidth::avx512 : bits >= 256 ? FlopWidth::avx2 : FlopWidth::sse;
+  result.width = width_of_vector(bits);
   result.operation = multiplies ? IntegerOperation::mul : IntegerOperation::add;
   result.operations = bits / 8.0 / bytes_of(result.element);
   return result;
@@ -82,7 +75,7 @@ InstructionIntegers scalar_of(std::string_view name, const Decoded& decoded) {
   const bool by_constant = decoded.instruction.operand_count_visible == 1 ||
                            (operands.size() > 1 && operands[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE);
   const bool steers = in_register && by_constant && is_one_of(name, {"add", "sub", "inc", "dec"});
-  const bool clears = is_one_of(name, {"xor", "sub"}) && same_registers(operands, 0, 1);
+  const bool clears = is_one_of(name, {"xor", "sub"}) && same_register(decoded);
   if (steers || clears) {
     return result;
   }
@@ -99,9 +92,7 @@ InstructionIntegers scalar_of(std::string_view name, const Decoded& decoded) {
 bool is_vector(const Decoded& decoded) {
   const auto operands = decoded.used();
   return std::any_of(operands.begin(), operands.end(), [](const ZydisDecodedOperand& operand) {
-    const ZydisRegisterClass kind =
-        is_register(operand) ? ZydisRegisterGetClass(operand.reg.value) : ZYDIS_REGCLASS_GPR64;
-    return kind >= ZYDIS_REGCLASS_XMM && kind <= ZYDIS_REGCLASS_ZMM;
+    return is_register(operand) && x86::is_vector(operand.reg.value);
   });
 }
 
@@ -112,7 +103,7 @@ std::optional<InstructionIntegers> integers_of(std::span<const std::uint8_t> cod
   if (!decode_full(code, decoded)) {
     return std::nullopt;
   }
-  std::string_view name = ZydisMnemonicGetString(decoded.instruction.mnemonic);
+  std::string_view name = mnemonic_of(decoded.instruction);
   if (!is_vector(decoded)) {
     return scalar_of(name, decoded);
   }
@@ -122,9 +113,8 @@ std::optional<InstructionIntegers> integers_of(std::span<const std::uint8_t> cod
   }
   name.remove_prefix(1);
   const InstructionIntegers result = vector_of(name, decoded);
-  const auto mask = decoded.instruction.avx.mask.reg;
-  const bool masked = mask != ZYDIS_REGISTER_NONE && mask != ZYDIS_REGISTER_K0;
-  return result.operations > 0 && masked ? std::nullopt : std::optional(result);
+  const bool varies = result.operations > 0 && x86::is_masked(decoded.instruction);
+  return varies ? std::nullopt : std::optional(result);
 }
 
 double IntegersByKind::total() const { return std::accumulate(of.begin(), of.end(), 0.0); }

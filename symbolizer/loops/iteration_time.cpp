@@ -36,7 +36,7 @@ bool named(const ZydisDecodedInstruction& instruction, std::initializer_list<Zyd
 }
 
 bool name_holds(const ZydisDecodedInstruction& instruction, std::initializer_list<std::string_view> parts) {
-  const std::string_view name = ZydisMnemonicGetString(instruction.mnemonic);
+  const std::string_view name = mnemonic_of(instruction);
   return std::any_of(parts.begin(), parts.end(), [&](auto part) { return name.find(part) != std::string_view::npos; });
 }
 
@@ -56,8 +56,7 @@ bool is_vector(const ZydisDecodedInstruction& instruction) {
 /// True for a plain load or store: it takes only the load's latency, or the time to forward a store.
 bool only_moves(const Decoded& decoded) {
   return decoded.instruction.meta.category == ZYDIS_CATEGORY_DATAXFER &&
-         std::any_of(decoded.used().begin(), decoded.used().end(),
-                     [](const auto& operand) { return operand.type == ZYDIS_OPERAND_TYPE_MEMORY; });
+         std::any_of(decoded.used().begin(), decoded.used().end(), is_memory);
 }
 
 Latency latency_of(const Decoded& decoded) {
@@ -106,9 +105,9 @@ class CycleFlow {
     double ready = 0;
     double address_ready = 0;
     for (const ZydisDecodedOperand& operand : decoded.used()) {
-      if (operand.type == ZYDIS_OPERAND_TYPE_MEMORY) {
+      if (is_memory(operand)) {
         address_ready = std::max({address_ready, at(operand.mem.base), at(operand.mem.index)});
-      } else if (reads(operand) && !independent) {
+      } else if (reads_register(operand) && !independent) {
         ready = std::max(ready, at(operand.reg.value));
       }
     }
@@ -132,8 +131,7 @@ class CycleFlow {
     }
     // xchg with memory is locked by itself.
     return decoded.instruction.mnemonic == ZYDIS_MNEMONIC_XCHG &&
-           std::any_of(decoded.used().begin(), decoded.used().end(),
-                       [](const auto& operand) { return operand.type == ZYDIS_OPERAND_TYPE_MEMORY; });
+           std::any_of(decoded.used().begin(), decoded.used().end(), is_memory);
   }
 
  private:
@@ -143,19 +141,8 @@ class CycleFlow {
   [[nodiscard]] double pick(const Latency& latency) const {
     return level_ == Level::least ? latency.least : level_ == Level::likely ? latency.likely : latency.most;
   }
-  static bool reads(const ZydisDecodedOperand& operand) {
-    return operand.type == ZYDIS_OPERAND_TYPE_REGISTER && (operand.actions & ZYDIS_OPERAND_ACTION_MASK_READ) != 0;
-  }
   static bool is_zeroing(const Decoded& decoded) {
-    const auto operands = decoded.used();
-    return name_holds(decoded.instruction, {"xor", "sub"}) && operands.size() >= 2 &&
-           operands[0].type == ZYDIS_OPERAND_TYPE_REGISTER && operands[1].type == ZYDIS_OPERAND_TYPE_REGISTER &&
-           operands[0].reg.value == operands[1].reg.value;
-  }
-  static int whole(ZydisRegister reg) {
-    return ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, reg) != ZYDIS_REGISTER_NONE
-               ? ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, reg)
-               : reg;
+    return name_holds(decoded.instruction, {"xor", "sub"}) && same_register(decoded);
   }
   // The program counter is always ready, and so is a register that the loop does not write.
   [[nodiscard]] double at(ZydisRegister reg) const {
@@ -180,7 +167,7 @@ class CycleFlow {
   [[nodiscard]] double load(const Decoded& decoded, double address_ready) const {
     double ready = 0;
     for (const ZydisDecodedOperand& operand : decoded.used()) {
-      if (operand.type != ZYDIS_OPERAND_TYPE_MEMORY) {
+      if (!is_memory(operand)) {
         continue;
       }
       const double start = std::max(address_ready, fence_);
@@ -201,13 +188,12 @@ class CycleFlow {
   }
   void write(const Decoded& decoded, double done) {
     for (const ZydisDecodedOperand& operand : decoded.used()) {
-      if (operand.type == ZYDIS_OPERAND_TYPE_MEMORY && !touches_no_memory(decoded.instruction) &&
-          stores(kind_of(operand))) {
+      if (is_memory(operand) && !touches_no_memory(decoded.instruction) && stores(kind_of(operand))) {
         memory_[place_of(operand)] = done;
       }
     }
     for (const ZydisDecodedOperand& operand : decoded.used()) {
-      if (operand.type == ZYDIS_OPERAND_TYPE_REGISTER && (operand.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0) {
+      if (writes_register(operand)) {
         Value& value = registers_[whole(operand.reg.value)];
         value.ready = is_stack_engine(decoded, operand) ? value.ready : done;
         ++value.writes;
@@ -246,8 +232,7 @@ double chain(std::span<const Decoded> path, Level level, const CoreCycles& core)
 
 bool is_bounded(const Decoded& decoded) {
   const auto& instruction = decoded.instruction;
-  constexpr std::uint64_t repeated = ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE;
-  if ((instruction.attributes & repeated) != 0) {
+  if (x86::is_repeated(instruction)) {
     return false;
   }
   switch (instruction.meta.category) {

@@ -72,14 +72,10 @@ class Paths {
   std::string unknown_;
 };
 
-bool contains(const NaturalLoop& loop, std::uint32_t block) {
-  return std::binary_search(loop.blocks.begin(), loop.blocks.end(), block);
-}
-
 /// True for an edge to the header of a loop that holds both ends, this one or one inside it.
 bool Paths::is_back_edge(std::uint32_t from, std::uint32_t to) const {
   for (std::uint32_t at = nest_.innermost[to]; at < nest_.loops.size(); at = nest_.loops[at].parent) {
-    if (nest_.loops[at].header == to && contains(nest_.loops[at], from)) {
+    if (nest_.loops[at].header == to && nest_.loops[at].contains(from)) {
       return true;
     }
     if (at == index_) {
@@ -92,7 +88,7 @@ bool Paths::is_back_edge(std::uint32_t from, std::uint32_t to) const {
 std::vector<std::uint32_t> Paths::onward(std::uint32_t block) const {
   std::vector<std::uint32_t> next;
   for (const std::uint32_t successor : flow_.blocks[block].successors) {
-    if (contains(loop_, successor) && !is_back_edge(block, successor)) {
+    if (loop_.contains(successor) && !is_back_edge(block, successor)) {
       next.push_back(successor);
     }
   }

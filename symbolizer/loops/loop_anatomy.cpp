@@ -19,12 +19,8 @@ LoopAnatomy::LoopAnatomy(const ControlFlow& flow, ReadBytes read)
     : flow_(flow), read_(std::move(read)), nest_(natural_loops(flow)), parts_(nest_.loops.size()) {}
 
 std::uint32_t LoopAnatomy::innermost(std::uint64_t address) const {
-  const auto next = std::upper_bound(flow_.blocks.begin(), flow_.blocks.end(), address,
-                                     [](std::uint64_t a, const Block& block) { return a < block.begin; });
-  if (next == flow_.blocks.begin() || address >= std::prev(next)->end) {
-    return Loop::no_parent;
-  }
-  return nest_.innermost[static_cast<std::size_t>(std::prev(next) - flow_.blocks.begin())];
+  const auto block = flow_.block_at(address);
+  return block ? nest_.innermost[*block] : Loop::no_parent;
 }
 
 const LoopCounters& LoopAnatomy::counters(std::uint32_t loop) {

@@ -12,11 +12,6 @@
 namespace crosstalk::symbolizer {
 namespace {
 
-bool is_memory(const ZydisDecodedOperand& operand) { return operand.type == ZYDIS_OPERAND_TYPE_MEMORY; }
-bool is_register(const ZydisDecodedOperand& operand) { return operand.type == ZYDIS_OPERAND_TYPE_REGISTER; }
-bool is_read(const ZydisDecodedOperand& operand) { return (operand.actions & ZYDIS_OPERAND_ACTION_MASK_READ) != 0; }
-bool is_written(const ZydisDecodedOperand& operand) { return (operand.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0; }
-
 bool is_flags(ZydisRegister reg) { return ZydisRegisterGetClass(reg) == ZYDIS_REGCLASS_FLAGS; }
 
 /// Tracks the registers with values loaded from addresses that change from iteration to iteration.
@@ -25,7 +20,7 @@ class Loaded {
   explicit Loaded(std::span<const Decoded> way) {
     for (const Decoded& decoded : way) {
       for (const ZydisDecodedOperand& operand : decoded.used()) {
-        if (is_register(operand) && is_written(operand)) {
+        if (writes_register(operand)) {
           written_.insert(whole(operand.reg.value));
         }
       }
@@ -44,14 +39,14 @@ class Loaded {
         const bool accesses = !touches_no_memory(decoded.instruction);
         indirect = indirect || (by_loaded && accesses);
         const bool moves = written_.contains(whole(operand.mem.base)) || written_.contains(whole(operand.mem.index));
-        taken = taken || (accesses ? is_read(operand) && (moves || by_loaded) : by_loaded);
-      } else if (is_register(operand) && is_read(operand) && !is_flags(operand.reg.value)) {
+        taken = taken || (accesses ? loads(kind_of(operand)) && (moves || by_loaded) : by_loaded);
+      } else if (reads_register(operand) && !is_flags(operand.reg.value)) {
         taken = taken || has(operand.reg.value);
       }
     }
     taken = taken && !clears(decoded);
     for (const ZydisDecodedOperand& operand : decoded.used()) {
-      if (is_register(operand) && is_written(operand) && !is_flags(operand.reg.value)) {
+      if (writes_register(operand) && !is_flags(operand.reg.value)) {
         taken ? void(loaded_.insert(whole(operand.reg.value))) : void(loaded_.erase(whole(operand.reg.value)));
       }
     }
@@ -63,10 +58,7 @@ class Loaded {
   [[nodiscard]] bool has(ZydisRegister reg) const { return loaded_.contains(whole(reg)); }
   /// True for xor of a register with itself: it clears the register.
   static bool clears(const Decoded& decoded) {
-    const auto operands = decoded.used();
-    const std::string_view name = ZydisMnemonicGetString(decoded.instruction.mnemonic);
-    return name.find("xor") != std::string_view::npos && operands.size() >= 2 && is_register(operands[0]) &&
-           is_register(operands[1]) && operands[0].reg.value == operands[1].reg.value;
+    return mnemonic_of(decoded.instruction).find("xor") != std::string_view::npos && same_register(decoded);
   }
   std::set<ZydisRegister> written_, loaded_;
 };
@@ -97,11 +89,6 @@ void count_indirect(std::span<const Decoded> way, std::span<const Work> work, Lo
   }
 }
 
-bool is_streaming_store(const Decoded& decoded) {
-  const std::string_view name = ZydisMnemonicGetString(decoded.instruction.mnemonic);
-  return name.starts_with("movnt") || name.starts_with("vmovnt");
-}
-
 void count_stack(const Decoded& decoded, const Work& work, LoopBodyFacts& facts) {
   const bool by_stack = std::any_of(decoded.used().begin(), decoded.used().end(), [](const auto& operand) {
     return is_memory(operand) && operand.mem.base == ZYDIS_REGISTER_RSP;
@@ -115,8 +102,6 @@ void count_instruction(std::span<const std::uint8_t> code, const Decoded& decode
   facts.calls = facts.calls || decoded.instruction.meta.category == ZYDIS_CATEGORY_CALL;
   if (const auto flops = flops_by_kind(code)) {
     facts.flops.add(*flops);
-  } else {
-    facts.flops_fixed = false;
   }
   if (const auto integers = integers_of(code)) {
     facts.integers.add(*integers);
@@ -131,7 +116,7 @@ void count_instruction(std::span<const std::uint8_t> code, const Decoded& decode
   facts.access_bytes += work.bytes.value_or(0);
   facts.gathers += is_gather(decoded.instruction) ? 1 : 0;
   facts.scatters += decoded.instruction.meta.category == ZYDIS_CATEGORY_SCATTER ? 1 : 0;
-  facts.streaming_stores += is_streaming_store(decoded) ? 1 : 0;
+  facts.streaming_stores += is_streaming(decoded.instruction) ? 1 : 0;
   if (!touches_no_memory(decoded.instruction)) {
     count_stack(decoded, work, facts);
   }

@@ -18,8 +18,7 @@ struct LoopBodyFacts {
   double instructions = 0;
   bool one_way = true;
   bool calls = false;
-  FlopsByKind flops;
-  bool flops_fixed = true;  // false: of some instruction the data decide how many (masks); `flops` is without them
+  FlopsByKind flops;                               // without instructions of which the data decide how many (masks)
   double loads = 0, stores = 0, access_bytes = 0;  // accesses by instructions, and the bytes of all of them
   double stack_accesses = 0;                       // of them, those by the stack pointer
   double streaming_stores = 0;                     // of them, those that go round the caches
@@ -32,7 +31,7 @@ struct LoopBodyFacts {
   [[nodiscard]] double streamed_bytes() const { return access_bytes + gathered_bytes - indirect_bytes; }
   bool only_gathers_vary = true;  // no other access moves an amount that its data decide (masks, repetition)
   IntegersByKind integers;
-  bool integers_fixed = true;   // as flops_fixed
+  bool integers_fixed = true;   // false: `integers` is without some instruction, whose number the data decide (masks)
   bool indirect = false;        // an address depends on what was loaded from a place that changes with the iteration
   std::optional<double> chain;  // cycles of the slowest chain of dependences (chain_cycles())
   bool chain_is_fpu = false;    // without floating-point operations that would take less than half as long

@@ -98,12 +98,8 @@ std::optional<RegisterForms> LoopCounters::behind(std::uint32_t block) const {
 }
 
 std::optional<RegisterForms> LoopCounters::forms_at(std::uint64_t address) const {
-  const auto next = std::upper_bound(flow_.blocks.begin(), flow_.blocks.end(), address,
-                                     [](std::uint64_t a, const Block& block) { return a < block.begin; });
-  if (next == flow_.blocks.begin() || address >= std::prev(next)->end) {
-    return std::nullopt;
-  }
-  const auto block = before_.find(static_cast<std::uint32_t>(std::prev(next) - flow_.blocks.begin()));
+  const auto holding = flow_.block_at(address);
+  const auto block = holding ? before_.find(*holding) : before_.end();
   if (block == before_.end()) {
     return std::nullopt;
   }

@@ -26,6 +26,7 @@ class LoopCounters {
   [[nodiscard]] bool has_counters() const { return registers_.counters != 0; }
 
   [[nodiscard]] bool is_fixed(std::size_t reg) const { return (registers_.fixed >> reg & 1U) != 0; }
+  [[nodiscard]] bool is_fixed(const Linear& form) const { return (form.registers() & ~registers_.fixed) == 0; }
   /// The change of `reg` in an iteration, as a form of fixed registers; nullopt if it is no counter.
   [[nodiscard]] std::optional<Linear> step(std::size_t reg) const;
   /// Registers after the last instruction of a block, as forms of those at the header.

@@ -17,12 +17,7 @@ bool displaced(Linear form, std::size_t reg) {
 }  // namespace
 
 bool on_fixed_only(const Linear& form, std::size_t but, std::uint16_t fixed) {
-  for (std::size_t i = 0; i < general_registers; ++i) {
-    if (i != but && form.factor.at(i) != 0 && (fixed & register_bit(i)) == 0) {
-      return false;
-    }
-  }
-  return true;
+  return (form.registers() & ~(fixed | 1U << but)) == 0;
 }
 
 MomentReader::MomentReader(const LoopRegisters& loop, const RegisterForms& forms) {

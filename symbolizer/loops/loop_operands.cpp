@@ -2,7 +2,6 @@
 #include "symbolizer/loops/loop_operands.h"
 
 #include <map>
-#include <string_view>
 
 #include "symbolizer/cfg/instructions.h"
 #include "symbolizer/cfg/zydis_decode.h"
@@ -10,55 +9,22 @@
 namespace crosstalk::symbolizer {
 namespace {
 
-bool is_streaming(std::span<const std::uint8_t> code) {
-  Decoded decoded;
-  if (!decode_full(code, decoded)) {
-    return false;
-  }
-  const std::string_view name = ZydisMnemonicGetString(decoded.instruction.mnemonic);
-  return name.starts_with("movnt") || name.starts_with("vmovnt");
-}
-
-/// base + index * scale + displacement; nullopt if a register has no form.
-std::optional<Linear> address_form(const MemoryAccess& access, const RegisterForms& forms) {
-  Linear sum = Linear::number(static_cast<std::uint64_t>(access.displacement));
-  const auto add_register = [&](const std::optional<Register>& reg, std::int64_t scale) {
-    if (!reg) {
-      return true;
-    }
-    const auto& form = forms.at(static_cast<std::size_t>(*reg));
-    const auto more = form ? add(sum, *form, scale) : std::nullopt;
-    sum = more.value_or(sum);
-    return more.has_value();
-  };
-  const bool known = add_register(access.base, 1) && add_register(access.index, access.scale);
-  return known ? std::optional(sum) : std::nullopt;
-}
-
-bool only_fixed(const Linear& form, const LoopCounters& counters) {
-  for (std::size_t reg = 0; reg < general_registers; ++reg) {
-    if (form.factor.at(reg) != 0 && !counters.is_fixed(reg)) {
-      return false;
-    }
-  }
-  return true;
-}
-
 LoopOperand operand_of(const MemoryAccess& access, std::span<const std::uint8_t> code, const LoopCounters& counters) {
   LoopOperand operand;
   operand.instruction = access.instruction;
   operand.width = access.width;
   operand.loads = loads(access.kind);
   operand.stores = stores(access.kind);
-  operand.streaming = is_streaming(code);
+  Decoded decoded;
+  operand.streaming = decode_full(code, decoded) && is_streaming(decoded.instruction);
   if (access.base == Register::rip || access.segment_fs) {
     operand.one_place = !access.index;
     return operand;
   }
   const auto forms = counters.forms_at(access.instruction);
   // An access without a width has no computable address (memory_access()).
-  operand.form = forms && access.width != 0 ? address_form(access, *forms) : std::nullopt;
-  operand.one_place = operand.form && only_fixed(*operand.form, counters);
+  operand.form = forms && access.width != 0 ? address_form(access, 0, *forms) : std::nullopt;
+  operand.one_place = operand.form && counters.is_fixed(*operand.form);
   return operand;
 }
 

@@ -208,12 +208,6 @@ void nest(LoopNest& result) {
 
 }  // namespace
 
-std::vector<std::uint32_t> immediate_dominators(const ControlFlow& flow) {
-  const auto predecessors = predecessors_of(flow);
-  Dominators dominators(flow, predecessors);
-  return dominators.compute() ? dominators.by_block() : std::vector<std::uint32_t>{};
-}
-
 LoopNest natural_loops(const ControlFlow& flow) {
   LoopNest result;
   result.innermost.assign(flow.blocks.size(), none);

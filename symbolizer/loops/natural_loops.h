@@ -4,6 +4,7 @@
 // target, the header, which dominates them (Aho et al., "Compilers", 9.6). Loops with one header are one loop.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -17,16 +18,15 @@ struct NaturalLoop {
   std::uint32_t depth = 1;
   std::vector<std::uint32_t> blocks;   // sorted, inner loops' included
   std::vector<std::uint32_t> latches;  // sources of its back edges
+  [[nodiscard]] bool contains(std::uint32_t block) const {
+    return std::binary_search(blocks.begin(), blocks.end(), block);
+  }
 };
 
 struct LoopNest {
   std::vector<NaturalLoop> loops;        // parents before children
   std::vector<std::uint32_t> innermost;  // by block; Loop::no_parent outside all loops
 };
-
-/// Immediate dominators by block; UINT32_MAX for the virtual root above the entries and for unreachable blocks. Empty
-/// if the graph needs more work than any compiled function does.
-[[nodiscard]] std::vector<std::uint32_t> immediate_dominators(const ControlFlow& flow);
 
 [[nodiscard]] LoopNest natural_loops(const ControlFlow& flow);
 

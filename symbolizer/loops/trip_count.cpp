@@ -11,16 +11,12 @@ namespace {
 
 using Until = TripCount::Until;
 
-bool contains(const NaturalLoop& loop, std::uint32_t block) {
-  return std::binary_search(loop.blocks.begin(), loop.blocks.end(), block);
-}
-
 /// The only block that leads out of the loop; nullopt for several.
 std::optional<std::uint32_t> only_exit(const ControlFlow& flow, const NaturalLoop& loop) {
   std::optional<std::uint32_t> exit;
   for (const std::uint32_t block : loop.blocks) {
     const auto& next = flow.blocks[block].successors;
-    if (std::all_of(next.begin(), next.end(), [&](std::uint32_t n) { return contains(loop, n); })) {
+    if (std::all_of(next.begin(), next.end(), [&](std::uint32_t n) { return loop.contains(n); })) {
       continue;
     }
     if (exit) {
@@ -122,7 +118,7 @@ std::optional<RegisterForms> forms_on_entry(const ControlFlow& flow, const Natur
   std::optional<RegisterForms> forms;
   for (const std::uint32_t block : outer.blocks) {
     const auto& next = flow.blocks[block].successors;
-    if (contains(inner, block) || std::find(next.begin(), next.end(), inner.header) == next.end()) {
+    if (inner.contains(block) || std::find(next.begin(), next.end(), inner.header) == next.end()) {
       continue;
     }
     const auto behind = outer_counters.behind(block);
@@ -132,15 +128,6 @@ std::optional<RegisterForms> forms_on_entry(const ControlFlow& flow, const Natur
     forms ? meet(*forms, *behind) : void(forms = behind);
   }
   return forms;
-}
-
-bool on_fixed_only(const Linear& form, const LoopCounters& counters) {
-  for (std::size_t i = 0; i < general_registers; ++i) {
-    if (form.factor.at(i) != 0 && !counters.is_fixed(i)) {
-      return false;
-    }
-  }
-  return true;
 }
 
 /// Tells if every iteration of the outer loop enters the inner one.
@@ -172,7 +159,7 @@ class Entered {
       }
       reached[block] = true;
       for (const std::uint32_t next : flow_.blocks[block].successors) {
-        const bool ends = block == inner_.header || next == outer_.header || !contains(outer_, next);
+        const bool ends = block == inner_.header || next == outer_.header || !outer_.contains(next);
         const bool never = past_guards && next != inner_.header && is_guard(block) && !enters(next);
         if (!ends && !never) {
           open.push_back(next);
@@ -196,16 +183,16 @@ class Entered {
 
   [[nodiscard]] bool is_guard(std::uint32_t block) const {
     const Block& of = flow_.blocks[block];
-    if (contains(inner_, block) || flow_.instructions[of.last].flow != Flow::branch) {
+    if (inner_.contains(block) || flow_.instructions[of.last].flow != Flow::branch) {
       return false;
     }
     const auto difference = tested_at(flow_, counters_, of, false, read_);
-    return difference && on_fixed_only(*difference, counters_) && leads_to_inner(of);
+    return difference && counters_.is_fixed(*difference) && leads_to_inner(of);
   }
 
   [[nodiscard]] bool leads_to_inner(const Block& of) const {
     return std::any_of(of.successors.begin(), of.successors.end(),
-                       [&](std::uint32_t next) { return contains(outer_, next) && enters(next); });
+                       [&](std::uint32_t next) { return outer_.contains(next) && enters(next); });
   }
 
   const ControlFlow& flow_;
@@ -323,7 +310,7 @@ std::optional<TripCount> trip_count(const ControlFlow& flow, const NaturalLoop& 
   const LoopCounters& told_by = inside ? inner_counters : outer_counters;
   const auto distance = substitute(test->distance, forms);
   const auto step = substitute(*change, forms);
-  if (!distance || !step || !on_fixed_only(*distance, told_by) || !on_fixed_only(*step, told_by) ||
+  if (!distance || !step || !told_by.is_fixed(*distance) || !told_by.is_fixed(*step) ||
       !Entered(flow, inner, outer, outer_counters, read).always()) {
     return std::nullopt;
   }

@@ -22,11 +22,10 @@ Update update_of(const Decoded& decoded) {
   if ((decoded.instruction.attributes & ZYDIS_ATTRIB_HAS_LOCK) == 0) {
     return Update::plain;
   }
+  if (is_compare_exchange(decoded.instruction)) {
+    return Update::compare_exchange;
+  }
   switch (decoded.instruction.mnemonic) {
-    case ZYDIS_MNEMONIC_CMPXCHG:
-    case ZYDIS_MNEMONIC_CMPXCHG8B:
-    case ZYDIS_MNEMONIC_CMPXCHG16B:
-      return Update::compare_exchange;
     case ZYDIS_MNEMONIC_ADD:
     case ZYDIS_MNEMONIC_SUB:
     case ZYDIS_MNEMONIC_INC:
@@ -44,7 +43,7 @@ std::set<ZydisRegister> written_by(std::span<const Decoded> way) {
   std::set<ZydisRegister> written;
   for (const Decoded& decoded : way) {
     for (const ZydisDecodedOperand& operand : decoded.used()) {
-      if (operand.type == ZYDIS_OPERAND_TYPE_REGISTER && (operand.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0) {
+      if (writes_register(operand)) {
         written.insert(whole(operand.reg.value));
       }
     }
@@ -69,13 +68,10 @@ bool clears(const Decoded& decoded) {
     case ZYDIS_MNEMONIC_PXOR:
     case ZYDIS_MNEMONIC_XORPS:
     case ZYDIS_MNEMONIC_XORPD:
-      break;
+      return same_register(decoded);
     default:
       return false;
   }
-  const auto operands = decoded.used();
-  return operands.size() >= 2 && operands[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
-         operands[1].type == ZYDIS_OPERAND_TYPE_REGISTER && operands[0].reg.value == operands[1].reg.value;
 }
 
 /// Definitions and uses along one way round a loop.
@@ -84,7 +80,7 @@ class WayValues {
   void execute(const Decoded& decoded) {
     const Sources read = read_by(decoded);
     for (const ZydisDecodedOperand& operand : decoded.used()) {
-      if (operand.type != ZYDIS_OPERAND_TYPE_REGISTER || (operand.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) == 0) {
+      if (!writes_register(operand)) {
         continue;
       }
       const ZydisRegister reg = whole(operand.reg.value);
@@ -111,8 +107,7 @@ class WayValues {
     }
     Sources read;
     for (const ZydisDecodedOperand& operand : decoded.used()) {
-      if (operand.type == ZYDIS_OPERAND_TYPE_REGISTER && (operand.actions & ZYDIS_OPERAND_ACTION_MASK_READ) != 0 &&
-          operand.reg.value != ZYDIS_REGISTER_RIP) {
+      if (reads_register(operand) && operand.reg.value != ZYDIS_REGISTER_RIP) {
         read.merge(Sources(of(whole(operand.reg.value))));
       }
     }
@@ -198,15 +193,14 @@ std::optional<LoadedRegister> loaded_register(std::span<const std::span<const st
   const ZydisMnemonic mnemonic = loading.instruction.mnemonic;
   const bool plain = mnemonic == ZYDIS_MNEMONIC_MOV || mnemonic == ZYDIS_MNEMONIC_MOVZX ||
                      mnemonic == ZYDIS_MNEMONIC_MOVSX || mnemonic == ZYDIS_MNEMONIC_MOVSXD;
-  if (!plain || kind_of(*memory_operand(loading)) != AccessKind::load ||
-      loading.operands[0].type != ZYDIS_OPERAND_TYPE_REGISTER) {
+  if (!plain || kind_of(*memory_operand(loading)) != AccessKind::load || !is_register(loading.operands[0])) {
     return std::nullopt;
   }
   const ZydisRegister filled = whole(loading.operands[0].reg.value);
   const auto reg = integer_register(filled);
   for (std::size_t i = 0; i < way.size(); ++i) {
     Decoded other;
-    if (i != load && (!decode_full(way[i], other) || written_by(std::span(&other, 1)).contains(filled))) {
+    if (i != load && (!decode_full(way[i], other) || writes(other, filled))) {
       return std::nullopt;
     }
   }
