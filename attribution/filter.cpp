@@ -4,7 +4,6 @@
 #include <fnmatch.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <iterator>
 #include <map>
@@ -16,6 +15,7 @@
 #include "attribution/groups.h"
 #include "attribution/model/sentences.h"
 #include "attribution/program/program_view.h"
+#include "base/number.h"
 
 namespace crosstalk::attribution {
 namespace {
@@ -54,13 +54,11 @@ std::string seconds(double value) {
 }
 
 Result<std::set<std::uint32_t>> chosen_threads(const Analysis& analysis, const std::string& pattern) {
-  std::uint32_t index = 0;
-  const auto [end, error] = std::from_chars(pattern.data(), pattern.data() + pattern.size(), index);
-  const bool number = error == std::errc{} && end == pattern.data() + pattern.size();
+  const auto index = whole_number<std::uint32_t>(pattern);
   std::set<std::uint32_t> chosen;
   std::vector<std::string> names;
   for (const ThreadSummary& thread : analysis.threads) {
-    if (number ? thread.index == index : matches(pattern, thread.name)) {
+    if (index ? thread.index == *index : matches(pattern, thread.name)) {
       chosen.insert(thread.index);
     }
     names.push_back(std::to_string(thread.index) + " " + thread.name);

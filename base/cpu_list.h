@@ -2,11 +2,11 @@
 // The kernel's lists of processors, in text.
 #pragma once
 
-#include <charconv>
 #include <cstdint>
 #include <string_view>
 #include <vector>
 
+#include "base/number.h"
 #include "base/split.h"
 
 namespace crosstalk {
@@ -18,17 +18,17 @@ inline constexpr std::uint32_t most_cpus = 65536;
 [[nodiscard]] inline std::vector<std::uint32_t> cpus_in(std::string_view list) {
   std::vector<std::uint32_t> cpus;
   for (const std::string_view part : split(list, ',')) {
-    std::uint32_t first = 0;
-    const char* const end = part.data() + part.size();
-    const auto [rest, error] = std::from_chars(part.data(), end, first);
-    std::uint32_t last = first;
-    if (error == std::errc{} && rest != end && *rest == '-') {
-      std::from_chars(rest + 1, end, last);
-    }
-    if (error != std::errc{} || last < first || last >= most_cpus) {
+    std::string_view rest = part;
+    const auto first = take_leading<std::uint32_t>(rest);
+    if (!first) {
       return {};
     }
-    for (std::uint32_t cpu = first; cpu <= last; ++cpu) {
+    const std::uint32_t last =
+        rest.starts_with('-') ? leading_number<std::uint32_t>(rest.substr(1)).value_or(*first) : *first;
+    if (last < *first || last >= most_cpus) {
+      return {};
+    }
+    for (std::uint32_t cpu = *first; cpu <= last; ++cpu) {
       cpus.push_back(cpu);
     }
   }

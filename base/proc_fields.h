@@ -8,15 +8,14 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <fstream>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 
+#include "base/number.h"
 #include "base/unique_fd.h"
 
 namespace crosstalk {
@@ -68,13 +67,8 @@ namespace crosstalk {
   constexpr std::string_view hexadecimal = "0x";
   const bool hex = text.starts_with(hexadecimal);
   text.remove_prefix(hex ? hexadecimal.size() : 0);
-  std::uint64_t number = 0;
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number, hex ? 16 : 10);
-  if (error != std::errc{}) {
-    return std::nullopt;
-  }
-  text.remove_prefix(static_cast<std::size_t>(rest - text.data()));
-  text.remove_prefix(text.starts_with(' ') ? 1 : 0);
+  const auto number = take_leading<std::uint64_t>(text, hex ? 16 : 10);
+  text.remove_prefix(number && text.starts_with(' ') ? 1 : 0);
   return number;
 }
 

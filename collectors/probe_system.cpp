@@ -6,25 +6,17 @@
 #include <unistd.h>
 
 #include <array>
-#include <charconv>
-#include <system_error>
 
+#include "base/number.h"
 #include "base/proc_fields.h"
 #include "base/unique_fd.h"
 
 namespace crosstalk::collectors {
 
 std::optional<KernelVersion> parse_kernel_release(std::string_view release) {
-  KernelVersion version;
-  const char* const end = release.data() + release.size();
-  const auto [after_major, major_error] = std::from_chars(release.data(), end, version.major);
-  if (major_error != std::errc{} || after_major == end || *after_major != '.') {
-    return std::nullopt;
-  }
-  if (std::from_chars(after_major + 1, end, version.minor).ec != std::errc{}) {
-    return std::nullopt;
-  }
-  return version;
+  const auto major = take_leading<unsigned>(release);
+  const auto minor = release.starts_with('.') ? leading_number<unsigned>(release.substr(1)) : std::nullopt;
+  return major && minor ? std::optional(KernelVersion{*major, *minor}) : std::nullopt;
 }
 
 std::string kernel_release() {
@@ -56,11 +48,7 @@ std::optional<std::string> read_small_file(const std::string& path) {
 
 int perf_event_paranoid() {
   const auto text = read_small_file("/proc/sys/kernel/perf_event_paranoid");
-  int value = -1;
-  if (text) {
-    std::from_chars(text->data(), text->data() + text->size(), value);
-  }
-  return value;
+  return text ? leading_number<int>(*text).value_or(-1) : -1;
 }
 
 SystemCallFilter system_call_filter() {

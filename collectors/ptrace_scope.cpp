@@ -1,23 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collectors/ptrace_scope.h"
 
-#include <charconv>
-#include <fstream>
-#include <sstream>
+#include "base/number.h"
+#include "base/proc_fields.h"
 
 namespace crosstalk::collectors {
 
-std::string ptrace_scope() {
-  std::ifstream in("/proc/sys/kernel/yama/ptrace_scope");
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
+std::string ptrace_scope() { return file_text("/proc/sys/kernel/yama/ptrace_scope"); }
 
 std::string scope_advice(const std::string& scope) {
   constexpr unsigned nobody = 3;  // Documentation/admin-guide/LSM/Yama.rst
-  unsigned value = 0;
-  std::from_chars(scope.data(), scope.data() + scope.size(), value);
+  const auto value = leading_number<unsigned>(scope).value_or(0);
   if (value == 0) {
     return {};
   }

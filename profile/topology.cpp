@@ -2,22 +2,16 @@
 #include "profile/topology.h"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
+
+#include "base/number.h"
 
 namespace crosstalk::profile {
 namespace {
 
 std::optional<std::int32_t> number(std::string_view& text) {
-  std::int32_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{}) {
-    return std::nullopt;
-  }
-  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-  if (!text.empty() && text.front() == ' ') {
-    text.remove_prefix(1);
-  }
+  const auto value = take_leading<std::int32_t>(text);
+  text.remove_prefix(value && text.starts_with(' ') ? 1 : 0);
   return value;
 }
 

@@ -2,11 +2,11 @@
 #include "attribution/code/code_choice.h"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <utility>
 
 #include "attribution/program/program_view.h"
+#include "base/number.h"
 
 namespace crosstalk::attribution {
 namespace {
@@ -59,13 +59,11 @@ bool is_file(const std::string& file, const std::string& wanted) {
 /// The module and address in "libx.so+0x1234".
 std::optional<std::pair<std::string, std::uint64_t>> place_in_module(const std::string& name) {
   const std::size_t plus = name.rfind("+0x");
-  std::uint64_t address = 0;
   if (plus == std::string::npos) {
     return std::nullopt;
   }
-  const char* const end = name.data() + name.size();
-  const auto [rest, error] = std::from_chars(name.data() + plus + 3, end, address, 16);
-  return error == std::errc{} && rest == end ? std::optional(std::pair{name.substr(0, plus), address}) : std::nullopt;
+  const auto address = whole_number<std::uint64_t>(std::string_view(name).substr(plus + 3), 16);
+  return address ? std::optional(std::pair{name.substr(0, plus), *address}) : std::nullopt;
 }
 
 bool fits(const CodeCandidate& candidate, const CodeWanted& wanted) {

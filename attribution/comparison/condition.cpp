@@ -3,11 +3,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <optional>
 #include <utility>
 #include <vector>
+
+#include "base/number.h"
 
 namespace crosstalk::attribution::comparison {
 namespace {
@@ -85,13 +86,8 @@ class Reader {
   }
   std::optional<double> number() {
     skip_spaces();
-    double value = 0;
-    const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), value);
-    if (error != std::errc{} || !std::isfinite(value)) {
-      return std::nullopt;
-    }
-    take(static_cast<std::size_t>(end - rest_.data()));
-    return value;
+    const auto value = take_leading<double>(rest_);
+    return value && std::isfinite(*value) ? value : std::nullopt;
   }
   std::string_view remainder() {
     skip_spaces();

@@ -6,13 +6,13 @@
 #include <time.h>
 
 #include <algorithm>
-#include <charconv>
 #include <fstream>
 #include <iterator>
 #include <string>
 #include <utility>
 
 #include "base/clock.h"
+#include "base/number.h"
 
 namespace crosstalk::collectors::calibration {
 namespace {
@@ -48,12 +48,6 @@ std::string_view next_word(std::string_view& line) {
   return word;
 }
 
-template <class Number>
-Number number_in(std::string_view word) {
-  Number number{};
-  return std::from_chars(word.data(), word.data() + word.size(), number).ec == std::errc{} ? number : Number{};
-}
-
 }  // namespace
 
 bool was_disturbed(const ThreadUse& use) {
@@ -86,13 +80,14 @@ std::uint64_t stolen_ticks(std::string_view stat, const std::vector<std::uint32_
     stat.remove_prefix(std::min(line.size() + 1, stat.size()));
     const std::string_view name = next_word(line);
     if (!name.starts_with(key) || name.size() == key.size() ||
-        std::find(cpus.begin(), cpus.end(), number_in<std::uint32_t>(name.substr(key.size()))) == cpus.end()) {
+        std::find(cpus.begin(), cpus.end(), leading_number<std::uint32_t>(name.substr(key.size())).value_or(0)) ==
+            cpus.end()) {
       continue;
     }
     for (int i = 0; i < columns_before; ++i) {
       next_word(line);
     }
-    ticks += number_in<std::uint64_t>(next_word(line));
+    ticks += leading_number<std::uint64_t>(next_word(line)).value_or(0);
   }
   return ticks;
 }

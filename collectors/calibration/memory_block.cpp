@@ -5,12 +5,12 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <fstream>
 #include <string>
 
 #include "base/clock.h"
+#include "base/number.h"
 
 namespace crosstalk::collectors::calibration {
 namespace {
@@ -23,18 +23,16 @@ std::uint64_t small_page() { return static_cast<std::uint64_t>(::sysconf(_SC_PAG
 /// The number in "AnonHugePages:     2048 kB", in bytes; 0 when there is none.
 std::uint64_t bytes_of(const std::string& line) {
   const std::size_t digit = line.find_first_of("0123456789", line.find(':'));
-  std::uint64_t number = 0;
-  if (digit != std::string::npos) {
-    std::from_chars(line.data() + digit, line.data() + line.size(), number);
-  }
-  return number * kilobyte;
+  return digit == std::string::npos ? 0 : leading_number<std::uint64_t>(line.substr(digit)).value_or(0) * kilobyte;
 }
 
 bool begins_with_address(const std::string& line, std::uint64_t& begin, std::uint64_t& end) {
-  const char* const last = line.data() + line.size();
-  const auto [dash, wrong] = std::from_chars(line.data(), last, begin, 16);
-  return wrong == std::errc{} && dash != last && *dash == '-' &&
-         std::from_chars(dash + 1, last, end, 16).ec == std::errc{};
+  std::string_view rest = line;
+  const auto first = take_leading<std::uint64_t>(rest, 16);
+  const auto last = rest.starts_with('-') ? leading_number<std::uint64_t>(rest.substr(1), 16) : std::nullopt;
+  begin = first.value_or(0);
+  end = last.value_or(0);
+  return first && last;
 }
 
 }  // namespace

@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <string_view>
 
+#include "base/number.h"
 #include "base/proc_fields.h"
 #include "base/unique_fd.h"
 #include "collectors/injector/executed_program.h"
@@ -22,21 +22,12 @@ namespace {
 
 using collectors::ImageKind;
 
-/// Returns the text after "key:" in a file of /proc, to the end of the line; empty: there is none.
-std::string field(const std::string& text, const std::string& key) {
-  const std::size_t at = text.find("\n" + key + ":");
-  if (at == std::string::npos) {
-    return {};
-  }
-  const std::size_t begin = text.find_first_not_of(" \t", at + key.size() + 2);
-  return begin == std::string::npos ? std::string() : text.substr(begin, text.find('\n', begin) - begin);
+/// The value of a line of /proc/.../status; empty: there is none.
+std::string field(const std::string& status, std::string_view key) {
+  return std::string(proc_field(status, key).value_or(""));
 }
 
-std::uint64_t number(std::string_view text) {
-  std::uint64_t value = 0;
-  std::from_chars(text.data(), text.data() + text.size(), value);
-  return value;
-}
+std::uint64_t number(std::string_view text) { return leading_number<std::uint64_t>(text).value_or(0); }
 
 /// The second number of "Uid:\treal\teffective\t...".
 std::uint64_t effective(const std::string& ids) {

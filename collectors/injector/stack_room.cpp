@@ -6,10 +6,10 @@
 #include <time.h>
 
 #include <algorithm>
-#include <charconv>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/number.h"
 #include "base/proc_fields.h"
 #include "collectors/injector/tracee.h"
 #include "collectors/observer/target_process.h"
@@ -77,9 +77,7 @@ std::optional<std::uint64_t> stack_pointer_in(const std::string& text) {
     return std::nullopt;
   }
   constexpr int hexadecimal = 16;
-  std::uint64_t pointer = 0;
-  std::from_chars(text.data() + before + 3, text.data() + last, pointer, hexadecimal);
-  return pointer;
+  return leading_number<std::uint64_t>(text.substr(before + 3, last - before - 3), hexadecimal).value_or(0);
 }
 
 bool executes_program(const std::string& text) {

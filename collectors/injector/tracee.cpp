@@ -12,10 +12,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <utility>
 
+#include "base/number.h"
 #include "base/proc_fields.h"
 #include "collectors/ptrace_scope.h"
 
@@ -75,8 +75,7 @@ Doing doing_by(const std::string& text) {
   if (text.starts_with("running")) {
     return Doing::runs;
   }
-  std::int64_t number = -1;
-  std::from_chars(text.data(), text.data() + text.size(), number);
+  const std::int64_t number = leading_number<std::int64_t>(text).value_or(-1);
   const bool waits =
       number >= 0 && std::find(quiet.begin(), quiet.end(), static_cast<std::uint64_t>(number)) != quiet.end();
   return waits ? Doing::waits_quietly : Doing::other;

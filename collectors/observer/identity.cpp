@@ -3,10 +3,10 @@
 
 #include <poll.h>
 
-#include <charconv>
 #include <optional>
 #include <string>
 
+#include "base/number.h"
 #include "base/proc_fields.h"
 #include "base/process_owner.h"
 
@@ -26,18 +26,17 @@ Result<void> check_owner(pid_t pid, uid_t owner) {
 
 Result<void> check_pidfd(pid_t pid, int pidfd) {
   const std::string facts = file_text("/proc/self/fdinfo/" + std::to_string(pidfd));
-  const std::string text(proc_field(facts, "Pid").value_or(""));
-  pid_t of = 0;
-  if (text.empty() || std::from_chars(text.data(), text.data() + text.size(), of).ec != std::errc()) {
+  const auto of = leading_number<pid_t>(proc_field(facts, "Pid").value_or(""));
+  if (!of) {
     return fail(ErrorCode::refused, "--pidfd: descriptor " + std::to_string(pidfd) + " is no pidfd");
   }
   pollfd ended{pidfd, POLLIN, 0};
   if (::poll(&ended, 1, 0) != 0) {
     return fail(ErrorCode::refused, "process " + std::to_string(pid) + " has ended meanwhile");
   }
-  if (of != pid) {
+  if (*of != pid) {
     return fail(ErrorCode::refused, "--pidfd: descriptor " + std::to_string(pidfd) + " is of process " +
-                                        std::to_string(of) + " and not of process " + std::to_string(pid));
+                                        std::to_string(*of) + " and not of process " + std::to_string(pid));
   }
   return {};
 }

@@ -5,10 +5,10 @@
 #include <sched.h>
 #include <unistd.h>
 
-#include <charconv>
 #include <string>
 
 #include "base/clock.h"
+#include "base/number.h"
 #include "base/proc_fields.h"
 #include "base/random.h"
 #include "base/unique_fd.h"
@@ -100,8 +100,8 @@ std::optional<ThreadPlace> thread_place(std::string_view stat) {
   const std::string_view state = stat_field(stat, state_field);
   const std::string_view cpu = stat_field(stat, processor_field);
   ThreadPlace place;
-  const auto [end, error] = std::from_chars(cpu.data(), cpu.data() + cpu.size(), place.cpu);
-  if (state.empty() || error != std::errc() || place.cpu < 0) {
+  place.cpu = leading_number<int>(cpu).value_or(-1);
+  if (state.empty() || place.cpu < 0) {
     return std::nullopt;
   }
   place.state = state.front();

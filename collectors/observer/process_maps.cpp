@@ -2,20 +2,22 @@
 #include "collectors/observer/process_maps.h"
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 #include <optional>
+
+#include "base/number.h"
 
 namespace crosstalk::observer {
 namespace {
 
 /// Takes a number off the front of `text`, with the character behind it.
 bool take_number(std::string_view& text, int base, char behind, std::uint64_t& value) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
-  if (error != std::errc() || end == text.data() + text.size() || *end != behind) {
+  const auto number = take_leading<std::uint64_t>(text, base);
+  if (!number || !text.starts_with(behind)) {
     return false;
   }
-  text.remove_prefix(static_cast<std::size_t>(end - text.data()) + 1);
+  text.remove_prefix(1);
+  value = *number;
   return true;
 }
 
@@ -38,11 +40,11 @@ std::optional<Mapping> parse_line(std::string_view line) {
     return std::nullopt;
   }
   mapping.device = mapping.device << 32U | minor;
-  const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), mapping.inode);
-  if (error != std::errc()) {
+  const auto inode = take_leading<std::uint64_t>(line);
+  if (!inode) {
     return std::nullopt;
   }
-  line.remove_prefix(static_cast<std::size_t>(end - line.data()));
+  mapping.inode = *inode;
   line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
   constexpr std::string_view deleted = " (deleted)";
   if (line.ends_with(deleted)) {

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <climits>
 #include <cstring>
 #include <ctime>
@@ -17,6 +16,7 @@
 #include <map>
 #include <memory>
 
+#include "base/number.h"
 #include "base/proc_fields.h"
 #include "collectors/ptrace_scope.h"
 #include "profile/arena.h"
@@ -31,25 +31,12 @@ namespace {
 
 std::string folder_of(pid_t pid) { return "/proc/" + std::to_string(pid); }
 
-/// The value of a line "key:\tvalue" of /proc/.../status; empty: there is none.
+/// The value of a line of /proc/.../status; empty: there is none.
 std::string field(const std::string& status, std::string_view key) {
-  for (std::size_t at = 0; at < status.size();) {
-    const std::size_t end = std::min(status.find('\n', at), status.size());
-    const std::string_view line(status.data() + at, end - at);
-    if (line.size() > key.size() && line.starts_with(key) && line[key.size()] == ':') {
-      const std::size_t begin = line.find_first_not_of(" \t", key.size() + 1);
-      return begin == std::string_view::npos ? std::string() : std::string(line.substr(begin));
-    }
-    at = end + 1;
-  }
-  return {};
+  return std::string(proc_field(status, key).value_or(""));
 }
 
-std::uint64_t number(std::string_view text) {
-  std::uint64_t value = 0;
-  std::from_chars(text.data(), text.data() + text.size(), value);
-  return value;
-}
+std::uint64_t number(std::string_view text) { return leading_number<std::uint64_t>(text).value_or(0); }
 
 /// A thread of the kernel has no memory of its own, so no sizes of it in its status. Neither has a process that is
 /// about to end.
@@ -104,15 +91,10 @@ pid_t parent_of(pid_t pid) {
 void append_started(pid_t pid, const std::vector<pid_t>& threads, std::vector<pid_t>& found) {
   for (const pid_t tid : threads) {
     const std::string text = file_text(folder_of_thread(pid, tid) + "/children");
-    const char* at = text.data();
-    const char* const end = text.data() + text.size();
-    for (pid_t child = 0; at != end;) {
-      const auto [next, error] = std::from_chars(at, end, child);
-      if (error != std::errc()) {
-        break;
-      }
-      found.push_back(child);
-      at = next != end ? next + 1 : next;
+    std::string_view rest = text;
+    while (const auto child = take_leading<pid_t>(rest)) {
+      found.push_back(*child);
+      rest.remove_prefix(rest.empty() ? 0 : 1);
     }
   }
 }
@@ -152,10 +134,7 @@ struct Rights {
 Rights rights_of(const std::string& status) {
   constexpr unsigned cap_sys_ptrace = 19;
   const auto capabilities = [&](std::string_view key) {
-    const std::string text = field(status, key);
-    std::uint64_t bits = 0;
-    std::from_chars(text.data(), text.data() + text.size(), bits, 16);
-    return bits;
+    return leading_number<std::uint64_t>(field(status, key), 16).value_or(0);
   };
   return {number(field(status, "Uid")), capabilities("CapPrm"), (capabilities("CapEff") >> cap_sys_ptrace & 1U) != 0};
 }

@@ -4,10 +4,10 @@
 #include <linux/perf_event.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <string_view>
 
+#include "base/number.h"
 #include "collectors/pmu/memory_events.h"
 
 namespace crosstalk::perf_import {
@@ -74,11 +74,7 @@ double gigahertz_in(const std::string& description) {
     return 0;
   }
   const std::size_t begin = description.find_first_of("0123456789", at);
-  double value = 0;
-  if (begin < unit) {
-    std::from_chars(description.data() + begin, description.data() + unit, value);
-  }
-  return value;
+  return begin < unit ? leading_number<double>(description.substr(begin, unit - begin)).value_or(0) : 0;
 }
 
 }  // namespace

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collectors/pmu/event_terms.h"
 
-#include <charconv>
 #include <optional>
 #include <vector>
 
+#include "base/number.h"
 #include "base/split.h"
 
 namespace crosstalk::collectors {
@@ -15,9 +15,7 @@ std::optional<std::uint64_t> term_number(std::string_view text) {
   text.remove_prefix(hexadecimal ? 2 : 0);
   constexpr int ten = 10;
   constexpr int sixteen = 16;
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, hexadecimal ? sixteen : ten);
-  return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
+  return whole_number<std::uint64_t>(text, hexadecimal ? sixteen : ten);
 }
 
 struct Bits {

@@ -2,20 +2,13 @@
 #include "collectors/pmu/machine_description.h"
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 
+#include "base/number.h"
 #include "base/proc_fields.h"
 
 namespace crosstalk::collectors {
 namespace {
-
-template <class Number>
-Number number_of(std::string_view text) {
-  Number value = 0;
-  std::from_chars(text.data(), text.data() + text.size(), value);
-  return value;
-}
 
 /// Returns the names in a folder, sorted; empty if there is none.
 std::vector<std::string> names_in(const std::filesystem::path& folder) {
@@ -42,7 +35,7 @@ std::map<std::string, std::string, std::less<>> files_in(const std::filesystem::
 
 int PmuUnit::max_precise() const {
   const auto cap = caps.find("max_precise");
-  return cap == caps.end() ? 0 : number_of<int>(cap->second);
+  return cap == caps.end() ? 0 : leading_number<int>(cap->second).value_or(0);
 }
 
 const PmuUnit* MachineDescription::unit(std::string_view name) const {
@@ -57,8 +50,8 @@ MachineDescription describe_machine(const std::string& root) {
   machine.vendor = facts.vendor;
   machine.virtual_machine = facts.virtual_machine;
   machine.has_ibs = facts.has_ibs;
-  machine.family = number_of<unsigned>(proc_field(cpuinfo, "cpu family").value_or(""));
-  machine.model = number_of<unsigned>(proc_field(cpuinfo, "model").value_or(""));
+  machine.family = leading_number<unsigned>(proc_field(cpuinfo, "cpu family").value_or("")).value_or(0);
+  machine.model = leading_number<unsigned>(proc_field(cpuinfo, "model").value_or("")).value_or(0);
   machine.kernel = parse_kernel_release(read_small_file(root + "/proc/sys/kernel/osrelease").value_or(""));
   const std::filesystem::path devices = root + "/sys/bus/event_source/devices";
   for (const std::string& name : names_in(devices)) {
@@ -68,7 +61,7 @@ MachineDescription describe_machine(const std::string& root) {
     PmuUnit unit;
     unit.name = name;
     const std::filesystem::path folder = devices / name;
-    unit.type = number_of<std::uint32_t>(read_small_file(folder / "type").value_or(""));
+    unit.type = leading_number<std::uint32_t>(read_small_file(folder / "type").value_or("")).value_or(0);
     unit.format = files_in(folder / "format");
     unit.events = files_in(folder / "events");
     unit.caps = files_in(folder / "caps");

@@ -11,12 +11,12 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <memory>
 #include <set>
 #include <sstream>
 
+#include "base/number.h"
 #include "base/proc_fields.h"
 #include "base/process_owner.h"
 
@@ -43,10 +43,8 @@ std::string command_of(const std::string& folder) {
 }
 
 std::optional<pid_t> number_of(std::string_view text) {
-  pid_t pid = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, pid);
-  return error == std::errc{} && rest == end && pid > 0 ? std::optional(pid) : std::nullopt;
+  const auto pid = whole_number<pid_t>(text);
+  return pid && *pid > 0 ? pid : std::nullopt;
 }
 
 /// True if `path` has `unit` as a component.

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/service/quantities.h"
 
-#include <charconv>
 #include <cmath>
 #include <string>
 #include <utility>
+
+#include "base/number.h"
 
 namespace crosstalk::service {
 namespace {
@@ -15,14 +16,8 @@ struct Number {
 };
 
 std::optional<Number> whole(std::string_view text) {
-  Number number;
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, number.value);
-  if (error != std::errc{}) {
-    return std::nullopt;
-  }
-  number.unit = std::string_view(rest, static_cast<std::size_t>(end - rest));
-  return number;
+  const auto value = take_leading<std::uint64_t>(text);
+  return value ? std::optional(Number{*value, text}) : std::nullopt;
 }
 
 std::optional<std::uint64_t> scaled(const Number& number, std::uint64_t unit, std::uint64_t most) {
@@ -48,11 +43,8 @@ std::optional<double> parse_percent(std::string_view text) {
     return std::nullopt;
   }
   text.remove_suffix(1);
-  double value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value);
-  const bool fits = error == std::errc{} && rest == end && value >= 0 && value <= 100;
-  return fits ? std::optional(value / 100) : std::nullopt;
+  const auto value = whole_number<double>(text);
+  return value && *value >= 0 && *value <= 100 ? std::optional(*value / 100) : std::nullopt;
 }
 
 std::optional<std::uint64_t> parse_bytes(std::string_view text) {

@@ -3,10 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <string_view>
-#include <system_error>
 
+#include "base/number.h"
 #include "driver/terminal/layout.h"
 
 namespace crosstalk::driver {
@@ -38,9 +37,7 @@ bool is_formula(const std::string& text) {
   if (text.empty() || std::string_view("=+-@").find(text.front()) == std::string_view::npos) {
     return false;
   }
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error != std::errc{} || end != text.data() + text.size();
+  return !whole_number<double>(text);
 }
 
 }  // namespace

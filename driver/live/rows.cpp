@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <set>
 #include <string_view>
 #include <tuple>
 
+#include "base/number.h"
 #include "driver/terminal/canvas.h"
 
 namespace crosstalk::driver::live {
@@ -308,9 +308,7 @@ std::string source_label(const PlaceRow& place) {
 }
 
 std::optional<std::uint32_t> thread_named(const Snapshot& snapshot, const std::string& text) {
-  std::uint32_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool is_number = error == std::errc{} && end == text.data() + text.size();
+  const auto number = whole_number<std::uint32_t>(text);
   const auto found = [&](auto fits) -> std::optional<std::uint32_t> {
     const auto thread = std::ranges::find_if(snapshot.threads, fits);
     return thread == snapshot.threads.end() ? std::nullopt : std::optional(thread->index);
@@ -318,10 +316,10 @@ std::optional<std::uint32_t> thread_named(const Snapshot& snapshot, const std::s
   if (text.empty()) {
     return std::nullopt;
   }
-  if (is_number) {
-    const auto by_index = found([&](const ThreadRow& row) { return row.index == number; });
+  if (number) {
+    const auto by_index = found([&](const ThreadRow& row) { return row.index == *number; });
     return by_index ? by_index
-                    : found([&](const ThreadRow& row) { return row.tid == static_cast<std::int64_t>(number); });
+                    : found([&](const ThreadRow& row) { return row.tid == static_cast<std::int64_t>(*number); });
   }
   return found([&](const ThreadRow& row) { return lower(row.name).starts_with(lower(text)); });
 }

@@ -2,10 +2,10 @@
 #include "driver/roofline/matrix_market.h"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <string_view>
-#include <system_error>
+
+#include "base/number.h"
 
 namespace crosstalk::driver {
 namespace {
@@ -24,11 +24,8 @@ class LineReader {
   }
   /// nullopt: the next word is no number of this range.
   std::optional<std::uint64_t> number(std::uint64_t least, std::uint64_t greatest) {
-    const std::string_view text = word();
-    std::uint64_t value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    const bool whole = error == std::errc{} && end == text.data() + text.size();
-    return whole && value >= least && value <= greatest ? std::optional(value) : std::nullopt;
+    const auto value = whole_number<std::uint64_t>(word());
+    return value && *value >= least && *value <= greatest ? value : std::nullopt;
   }
 
  private:

@@ -6,12 +6,13 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
 #include <string_view>
+
+#include "base/number.h"
 
 namespace crosstalk::driver {
 
@@ -22,13 +23,7 @@ std::optional<std::string_view> variable(const char* name) {
   return value == nullptr || *value == '\0' ? std::nullopt : std::optional<std::string_view>(value);
 }
 
-int columns_variable() {
-  int value = 0;
-  if (const auto text = variable("COLUMNS")) {
-    std::from_chars(text->data(), text->data() + text->size(), value);
-  }
-  return value;
-}
+int columns_variable() { return leading_number<int>(variable("COLUMNS").value_or("")).value_or(0); }
 
 bool contains_utf8(std::string_view name) {
   std::string lower(name);

@@ -2,8 +2,9 @@
 #include "symbolizer/elf/perf_map.h"
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
+
+#include "base/number.h"
 
 namespace crosstalk::symbolizer {
 namespace {
@@ -13,12 +14,10 @@ std::optional<std::uint64_t> take_number(std::string_view& line) {
   if (line.starts_with("0x") || line.starts_with("0X")) {
     line.remove_prefix(2);
   }
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), value, 16);
-  if (error != std::errc()) {
+  const auto value = take_leading<std::uint64_t>(line, 16);
+  if (!value) {
     return std::nullopt;
   }
-  line.remove_prefix(static_cast<std::size_t>(end - line.data()));
   const std::size_t blanks = std::min(line.find_first_not_of(" \t"), line.size());
   if (blanks == 0) {
     return std::nullopt;
