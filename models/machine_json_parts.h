@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts that the writers and readers of a machine file's tables share: units, figures, and a reader of members that
-// remembers the first invalid one.
+// Parts of machine files: units, figures, and a reader of members that remembers the first invalid one.
 #pragma once
 
 #include <algorithm>
@@ -9,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "models/machine.h"
 
@@ -90,6 +90,19 @@ class Reader {
     return value.get<Whole>();
   }
 
+  std::vector<std::uint32_t> wholes(const Json& object, const std::string& path, const char* key) {
+    std::vector<std::uint32_t> numbers;
+    const Json* const list = member(object, path, key);
+    if (list != nullptr && !list->is_array()) {
+      wrong(join(path, key), "it is no list");
+    } else if (list != nullptr) {
+      for (const Json& number : *list) {
+        numbers.push_back(whole_of<std::uint32_t>(number, join(path, key)));
+      }
+    }
+    return numbers;
+  }
+
   std::optional<double> number_or_null(const Json& object, const std::string& path, const char* key) {
     const Json* const value = member(object, path, key);
     if (value == nullptr || value->is_null()) {
@@ -160,14 +173,6 @@ class Reader {
     }
   }
 
-  /// The same for an array that files of before it do not have.
-  template <class Read>
-  void each_of_newer(const Json& object, const char* key, Read read) {
-    if (object.contains(key)) {
-      each(object, key, read);
-    }
-  }
-
   std::nullptr_t wrong(const std::string& field, const std::string& what) {
     if (!error_) {
       error_ = Error{ErrorCode::corrupt, field + ": " + what};
@@ -175,14 +180,12 @@ class Reader {
     return nullptr;
   }
 
- private:
-  static std::string join(const std::string& path, const char* key) { return path.empty() ? key : path + "." + key; }
+  [[nodiscard]] static std::string join(const std::string& path, const char* key) {
+    return path.empty() ? key : path + "." + key;
+  }
 
+ private:
   std::optional<Error> error_;
 };
-
-/// The tables of rooflines (machine_json_rooflines.cpp).
-void add_rooflines(const Machine& m, Json& file);
-void read_rooflines(Reader& r, const Json& file, Machine& m);
 
 }  // namespace crosstalk::models::machine_json
