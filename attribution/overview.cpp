@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <map>
 
+#include "attribution/model/sentences.h"
 #include "attribution/program/own_code.h"
 #include "attribution/samples/brief_threads.h"
 #include "base/units.h"
@@ -28,22 +29,6 @@ std::string clock_name(profile::ClockKind clock, const std::string& source) {
   return source;
 }
 
-std::string source_name(profile::SourceKind source) {
-  switch (source) {
-    case profile::SourceKind::pebs:
-      return "pebs";
-    case profile::SourceKind::ibs:
-      return "ibs";
-    case profile::SourceKind::ibs_kmod:
-      return "ibs-kmod";
-    case profile::SourceKind::counter:
-      return "counter";
-    case profile::SourceKind::clock:
-      break;
-  }
-  return "clock";
-}
-
 std::string unit_name(profile::WeightUnit unit) {
   switch (unit) {
     case profile::WeightUnit::accesses:
@@ -60,28 +45,25 @@ std::string unit_name(profile::WeightUnit unit) {
   return "ns";
 }
 
-std::string percent(double share) {
+std::string exact_percent(double share) {
   char text[32];
   std::snprintf(text, sizeof text, "%.1f %%", share * 100);
   return text;
-}
-
-std::string counted(std::uint64_t n, const char* one, const char* many) {
-  return std::to_string(n) + " " + (n == 1 ? one : many);
 }
 
 /// Adds named events first, also those without samples: nothing was seen of them.
 void add_measured(const SampleCounts& counts, std::vector<SamplingSummary::Event>& result) {
   const std::size_t first = result.size();
   for (const profile::EventRow& row : counts.events) {
-    result.push_back({row.name, row.period, unit_name(row.unit), 0, source_name(row.source), row.least_latency_cycles});
+    result.push_back(
+        {row.name, row.period, unit_name(row.unit), 0, profile::name_of(row.source), row.least_latency_cycles});
   }
   for (const auto& [kind, samples] : counts.measured) {
     const auto& [event, source, unit] = kind;
     if (event.value != 0 && event.value <= counts.events.size()) {
       result[first + event.value - 1].samples += samples;
     } else {
-      result.push_back({source_name(source), 0, unit_name(unit), samples, source_name(source)});
+      result.push_back({profile::name_of(source), 0, unit_name(unit), samples, profile::name_of(source)});
     }
   }
 }
@@ -138,16 +120,16 @@ void warn_of_recording(const profile::Session& session, const SamplingSummary& s
                    "the recorder did not end in an orderly way: what happened after its last write is missing"});
   }
   if (sampling.lost > 0) {
-    out.push_back({"lost_samples", counted(sampling.lost, "record was", "records were") +
+    out.push_back({"lost_samples", count_of(sampling.lost, "record was", "records were") +
                                        " lost because a ring was full: the recorder got too little CPU time; "
                                        "record with a longer --period"});
   }
   // Without a sample it was the start of the library: the program was too short, which is said elsewhere.
   if (sampling.overhead_fraction && session.config.budget > 0 && sampling.samples > 0 &&
       *sampling.overhead_fraction > session.config.budget * 1.1) {
-    out.push_back({"over_budget", "observing took " + percent(*sampling.overhead_fraction) +
+    out.push_back({"over_budget", "observing took " + exact_percent(*sampling.overhead_fraction) +
                                       " of the threads' CPU time, more than the budget of " +
-                                      percent(session.config.budget) +
+                                      exact_percent(session.config.budget) +
                                       remedy_for_stand_ins(session, sampling, left_out)});
   }
 }
@@ -182,7 +164,7 @@ void warn_of_waits(const profile::Session& session, std::vector<Warning>& out) {
     return;
   }
   out.push_back(
-      {"overloaded", "threads waited for a processor " + percent(waited_s / ready_s) +
+      {"overloaded", "threads waited for a processor " + exact_percent(waited_s / ready_s) +
                          " of the time in which they could have run. All figures are CPU time, which excludes "
                          "that wait"});
 }
@@ -217,25 +199,25 @@ void warn_of_missing_symbols(std::span<const symbolizer::Symbolizer::Missing> al
 
 void warn_of_defects(const Defects& defects, const SamplingSummary& sampling, std::vector<Warning>& out) {
   if (defects.malformed_samples > 0) {
-    out.push_back({"malformed_samples", counted(defects.malformed_samples, "sample names", "samples name") +
+    out.push_back({"malformed_samples", count_of(defects.malformed_samples, "sample names", "samples name") +
                                             " a thread that the profile does not know; left out"});
   }
   if (defects.trap_gaps > 0) {
-    out.push_back({"lost_traps", "traps are missing at " + counted(defects.trap_gaps, "place", "places") +
+    out.push_back({"lost_traps", "traps are missing at " + count_of(defects.trap_gaps, "place", "places") +
                                      ": communication across them is not counted"});
   }
   if (defects.ignored_traps > 0) {
-    out.push_back({"ignored_traps",
-                   counted(defects.ignored_traps, "trap was", "traps were") + " repeated, stale or damaged; left out"});
+    out.push_back({"ignored_traps", count_of(defects.ignored_traps, "trap was", "traps were") +
+                                        " repeated, stale or damaged; left out"});
   }
   if (defects.unwatched_share > least_share_of_a_warning) {
-    out.push_back({"unwatched_samples", percent(defects.unwatched_share) +
+    out.push_back({"unwatched_samples", exact_percent(defects.unwatched_share) +
                                             " of the time that could have been watched is in threads or kinds of "
                                             "accesses that were never watched. No figure has their communication"});
   }
   if (sampling.unknown_frames && *sampling.unknown_frames > least_share_of_a_warning) {
-    out.push_back({"unknown_frames",
-                   percent(*sampling.unknown_frames) + " of the samples are in functions whose names are not known"});
+    out.push_back({"unknown_frames", exact_percent(*sampling.unknown_frames) +
+                                         " of the samples are in functions whose names are not known"});
   }
   warn_of_missing_symbols(defects.missing_symbols, out);
 }

@@ -33,4 +33,12 @@ using Result = tl::expected<T, Error>;
   return tl::unexpected<Error>(Error{code, std::move(message)});
 }
 
+/// Fails as the first of the results that has failed.
+template <class... Values>
+[[nodiscard]] Result<void> check_all(const Result<Values>&... results) {
+  const Error* first = nullptr;
+  ((first = first == nullptr && !results ? &results.error() : first), ...);
+  return first == nullptr ? Result<void>() : tl::unexpected<Error>(*first);
+}
+
 }  // namespace crosstalk

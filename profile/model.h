@@ -101,6 +101,21 @@ inline constexpr const char* imported_source = "perf.data";
   }
   return "auto";
 }
+[[nodiscard]] constexpr const char* name_of(SourceKind source) {
+  switch (source) {
+    case SourceKind::pebs:
+      return "pebs";
+    case SourceKind::ibs:
+      return "ibs";
+    case SourceKind::ibs_kmod:
+      return "ibs-kmod";
+    case SourceKind::counter:
+      return "counter";
+    case SourceKind::clock:
+      break;
+  }
+  return "clock";
+}
 /// True if lines were probed instead of watched.
 [[nodiscard]] inline bool are_lines_probed(const Session& session) { return session.config.method == Method::probe; }
 

@@ -99,8 +99,8 @@ std::unordered_set<std::uint32_t> LineRows::wanted_chains() const {
 }
 
 /// Joins chains that differ only in addresses: they are one path to a reader.
-std::vector<SampledPath> LineRows::paths_of(const Gathered& row, const Chains& chains, const ProgramView& view) {
-  std::vector<SampledPath> paths;
+std::vector<CallPath> LineRows::paths_of(const Gathered& row, const Chains& chains, const ProgramView& view) {
+  std::vector<CallPath> paths;
   for (const auto& [id, chain] : weightiest(row)) {
     const auto addresses = chains.find(id);
     if (addresses == chains.end() || addresses->second.empty()) {
@@ -110,7 +110,7 @@ std::vector<SampledPath> LineRows::paths_of(const Gathered& row, const Chains& c
     const std::uint64_t innermost = addresses->second.front() - (chain.first->in_kernel ? 1 : 0);
     std::vector<symbolizer::Frame> frames = call_path(view, moment, innermost, addresses->second);
     const double weight = static_cast<double>(chain.samples) / static_cast<double>(row.with_chain);
-    const auto known = std::find_if(paths.begin(), paths.end(), [&](const SampledPath& path) {
+    const auto known = std::find_if(paths.begin(), paths.end(), [&](const CallPath& path) {
       return std::equal(path.frames.begin(), path.frames.end(), frames.begin(), frames.end(), same);
     });
     if (known != paths.end()) {

@@ -64,8 +64,8 @@ class LineRows {
     std::uint64_t with_chain = 0;
   };
   [[nodiscard]] static std::vector<std::pair<std::uint32_t, Chain>> weightiest(const Gathered& row);
-  [[nodiscard]] static std::vector<SampledPath> paths_of(const Gathered& row, const Chains& chains,
-                                                         const ProgramView& view);
+  [[nodiscard]] static std::vector<CallPath> paths_of(const Gathered& row, const Chains& chains,
+                                                      const ProgramView& view);
 
   const MemorySites& sites_;
   std::vector<Gathered> rows_;  // the weightiest, in order

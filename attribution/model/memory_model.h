@@ -44,17 +44,17 @@ struct AccessFigures {
   [[nodiscard]] bool tells_hitm() const { return snoop.front() < loads; }
 };
 
-/// A call path to some accesses, innermost first; share of the samples with calls.
-struct SampledPath {
-  std::vector<symbolizer::Frame> frames;
-  double weight = 0;
+/// A call path to some accesses.
+struct CallPath {
+  std::vector<symbolizer::Frame> frames;  // innermost first
+  double weight = 0;                      // its share of the row; of sampled accesses, of those with calls
 };
 
 struct MemoryLine {
   std::string function, file, module;
   std::uint32_t line = 0;
   AccessFigures figures;
-  std::vector<SampledPath> call_paths;  // heaviest first
+  std::vector<CallPath> call_paths;  // heaviest first
 };
 struct MemoryObject {
   std::string name;

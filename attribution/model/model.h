@@ -90,11 +90,6 @@ struct KindOf {
   SharingKind kind = SharingKind::true_sharing;
   std::optional<SharingKind> perhaps;  // another kind that fits at least a quarter of it
 };
-struct CallPath {
-  std::vector<symbolizer::Frame> frames;
-  double weight = 0;
-};  // innermost first; share of the row
-
 enum class Role { producer, consumer };
 struct LineRow {
   std::string file;  // of the innermost code that is the program's own

@@ -2,6 +2,7 @@
 #include "attribution/objects/sharing_kind.h"
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <numeric>
 
@@ -149,31 +150,10 @@ Purpose purpose_of(const ProgramView& view, Moment moment, std::uint64_t instruc
 }
 
 const char* sharing_kind_name(SharingKind kind) {
-  switch (kind) {
-    case SharingKind::false_sharing:
-      return "false_sharing";
-    case SharingKind::true_sharing:
-      return "true_sharing";
-    case SharingKind::shared_counter:
-      return "shared_counter";
-    case SharingKind::fetch_add:
-      return "fetch_add";
-    case SharingKind::lock:
-      return "lock";
-    case SharingKind::barrier:
-      return "barrier";
-    case SharingKind::condition:
-      return "condition";
-    case SharingKind::spin:
-      return "spin";
-    case SharingKind::queue:
-      return "queue";
-    case SharingKind::reference_count:
-      return "reference_count";
-    case SharingKind::runtime:
-      return "runtime";
-  }
-  return "true_sharing";
+  static constexpr std::array<const char*, sharing_kinds> names = {
+      "false_sharing", "true_sharing", "shared_counter",  "lock",    "barrier",  "condition",
+      "spin",          "queue",        "reference_count", "runtime", "fetch_add"};
+  return names[static_cast<std::size_t>(kind)];
 }
 
 void PurposeSums::add(const PurposeSums& other) {

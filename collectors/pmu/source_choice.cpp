@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "profile/model.h"
+
 namespace crosstalk::collectors {
 namespace {
 
@@ -84,22 +86,6 @@ std::string in_a_line(const ChosenSource& chosen) {
   }
   return by_clock && !better->is_there ? by + ": this machine has no precise memory events (" + better->reason + ")"
                                        : by + beside + ", not by " + name + ": " + better->reason;
-}
-
-const char* name_of(profile::SourceKind source) {
-  switch (source) {
-    case profile::SourceKind::pebs:
-      return "pebs";
-    case profile::SourceKind::ibs:
-      return "ibs";
-    case profile::SourceKind::ibs_kmod:
-      return "ibs-kmod";
-    case profile::SourceKind::counter:
-      return "counter";
-    case profile::SourceKind::clock:
-      break;
-  }
-  return "clock";
 }
 
 }  // namespace crosstalk::collectors

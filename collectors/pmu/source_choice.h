@@ -47,7 +47,5 @@ inline constexpr const char* chosen_in_place_of = "chosen in place of ";
 /// For the user, which source it is and why not a better one: "samples by a clock: this machine has no precise memory
 /// events (no ibs_op: virtual machines have none)". A remediable refusal is told apart from this, so it is only named.
 [[nodiscard]] std::string in_a_line(const ChosenSource& chosen);
-/// "clock", "pebs", "ibs", "ibs-kmod", "counter".
-[[nodiscard]] const char* name_of(profile::SourceKind source);
 
 }  // namespace crosstalk::collectors

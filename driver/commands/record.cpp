@@ -210,11 +210,11 @@ Result<void> prepare_attachment(const RecordRequest& request, const collectors::
 
 /// Records and logs why this source was chosen. Warns if the kernel refuses a better source that the machine has.
 void say_source(const SourceSelection& source, daemon::RecordOptions& options) {
-  options.source_name = collectors::name_of(source.chosen.source);
+  options.source_name = profile::name_of(source.chosen.source);
   options.source_choice = collectors::in_words(source.chosen.verdicts);
   for (const collectors::SourceVerdict& verdict : source.chosen.verdicts) {
     const std::string line =
-        std::string(collectors::name_of(verdict.source)) + ": " + (verdict.reason.empty() ? "chosen" : verdict.reason);
+        std::string(profile::name_of(verdict.source)) + ": " + (verdict.reason.empty() ? "chosen" : verdict.reason);
     if (verdict.remediable) {
       options.warnings.push_back({"source_refused", line});
     } else {

@@ -183,10 +183,7 @@ void draw_rows(Canvas& canvas, const Comparison& c, const std::vector<Row>& rows
   for (std::size_t i = 0; i < std::min(most_rows, rows.size()); ++i) {
     canvas.line(row_columns(canvas, rows[i], c) + label_cell(canvas, label(canvas, rows[i])));
   }
-  if (rows.size() > most_rows) {
-    canvas.line(
-        canvas.colored(fmt::format("  and {} more: --format json or csv", rows.size() - most_rows), Hue::faint));
-  }
+  draw_more(canvas, rows.size(), most_rows, ": --format json or csv");
 }
 
 /// Formats the time of an iteration if it is known, else the loop's time.

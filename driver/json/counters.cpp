@@ -17,11 +17,6 @@ Json slots(const std::optional<attribution::TopDown>& parts) {
                : Json(nullptr);
 }
 
-Json stalled(const std::optional<models::LevelShares>& parts) {
-  return parts ? Json{{"l1d", (*parts)[0]}, {"l2", (*parts)[1]}, {"l3", (*parts)[2]}, {"memory", (*parts)[3]}}
-               : Json(nullptr);
-}
-
 }  // namespace
 
 Json counter_rates(const attribution::CounterRates& rates) {
@@ -35,7 +30,7 @@ Json counter_rates(const attribution::CounterRates& rates) {
   return {{"rates", std::move(list)},
           {"ipc", known(rates.ipc())},
           {"slots", slots(rates.top_down())},
-          {"stalled", stalled(rates.stalled())},
+          {"stalled", by_level(rates.stalled())},
           {"intervals", rates.intervals},
           {"seconds", rates.seconds},
           {"left", rates.left},

@@ -89,11 +89,6 @@ Json flops_by_kind(const std::optional<models::FlopMix>& mix) {
   return kinds;
 }
 
-Json served(const std::optional<models::LevelShares>& parts) {
-  return parts ? Json{{"l1d", (*parts)[0]}, {"l2", (*parts)[1]}, {"l3", (*parts)[2]}, {"memory", (*parts)[3]}}
-               : Json(nullptr);
-}
-
 /// Returns the amounts of all threads together.
 Json performance(const attribution::LoopRow& loop, const attribution::LoopFigures& figures) {
   const auto amount = [&loop](const std::optional<double>& per_s, double divisor = 1) {
@@ -112,7 +107,7 @@ Json performance(const attribution::LoopRow& loop, const attribution::LoopFigure
            {{"l2", amount(figures.per_s[models::Unit::l2], line_bytes)},
             {"l3", amount(figures.per_s[models::Unit::l3], line_bytes)},
             {"memory", amount(figures.per_s[models::Unit::memory], line_bytes)}}},
-          {"served", served(figures.served)},
+          {"served", by_level(figures.served)},
           {"flops_by_kind", flops_by_kind(figures.flops)}};
 }
 

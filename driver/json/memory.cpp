@@ -70,21 +70,6 @@ Json figures(const AccessFigures& of) {
       {"latency", latency(of.latency)}};
 }
 
-Json paths(const std::vector<attribution::SampledPath>& all) {
-  Json list = Json::array();
-  for (const attribution::SampledPath& path : all) {
-    Json frames = Json::array();
-    for (const symbolizer::Frame& frame : path.frames) {
-      frames.push_back({{"function", known_text(frame.function)},
-                        {"file", known_text(frame.source.file)},
-                        {"line", known_line(frame.source.line)},
-                        {"inlined", frame.inlined}});
-    }
-    list.push_back({{"weight", number(path.weight)}, {"frames", frames}});
-  }
-  return list;
-}
-
 Json events(const attribution::Memory& memory) {
   Json list = Json::array();
   for (const attribution::MemoryEvent& event : memory.events) {
@@ -117,7 +102,7 @@ Json lines(const attribution::Memory& memory) {
                     {"line", known_line(row.line)},
                     {"module", known_text(row.module)},
                     {"figures", figures(row.figures)},
-                    {"call_paths", paths(row.call_paths)}});
+                    {"call_paths", call_paths(row.call_paths)}});
   }
   return list;
 }

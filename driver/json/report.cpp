@@ -52,17 +52,6 @@ void add_gain(Json& row, const attribution::Amount& true_sharing, const attribut
   row["gain_ci95"] = interval(sum.gain_ci95);
 }
 
-Json frames(const std::vector<symbolizer::Frame>& path) {
-  Json list = Json::array();
-  for (const symbolizer::Frame& frame : path) {
-    list.push_back({{"function", known_text(frame.function)},
-                    {"file", known_text(frame.source.file)},
-                    {"line", known_line(frame.source.line)},
-                    {"inlined", frame.inlined}});
-  }
-  return list;
-}
-
 Json topology(const profile::Session& session) {
   const auto read = profile::Topology::parse(session.topology);
   if (!read || read->cpus().empty()) {
@@ -294,15 +283,16 @@ Json grouped(const attribution::Grouping& grouping) {
 Json lines(const attribution::Communication& found) {
   Json list = Json::array();
   for (const attribution::LineRow& row : found.lines) {
-    Json paths = Json::array();
-    for (const attribution::CallPath& path : row.call_paths) {
-      paths.push_back({{"weight", number(path.weight)}, {"frames", frames(path.frames)}});
-    }
-    Json line = {
-        {"file", known_text(row.file)},       {"line", known_line(row.line)}, {"function", known_text(row.function)},
-        {"through", known_text(row.through)}, {"role", role_name(row.role)},  {"cost_s", number(row.cost_s)},
-        {"cells", cells(row.cells)},          {"call_paths", paths},          {"module", known_text(row.module)},
-        {"caller_known", row.caller_known}};
+    Json line = {{"file", known_text(row.file)},
+                 {"line", known_line(row.line)},
+                 {"function", known_text(row.function)},
+                 {"through", known_text(row.through)},
+                 {"role", role_name(row.role)},
+                 {"cost_s", number(row.cost_s)},
+                 {"cells", cells(row.cells)},
+                 {"call_paths", call_paths(row.call_paths)},
+                 {"module", known_text(row.module)},
+                 {"caller_known", row.caller_known}};
     add_gain(line, row.true_sharing, row.false_sharing);
     list.push_back(std::move(line));
   }

@@ -8,8 +8,10 @@
 #include <optional>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 #include "attribution/model/model.h"
+#include "models/cycle_accounting.h"
 
 namespace crosstalk::driver {
 
@@ -36,8 +38,32 @@ inline Json interval(const std::optional<attribution::Interval>& value) {
   return value ? Json::array({number(value->low), number(value->high)}) : Json(nullptr);
 }
 
+/// Parts of 1 by the level of memory.
+inline Json by_level(const std::optional<models::LevelShares>& parts) {
+  return parts ? Json{{"l1d", (*parts)[0]}, {"l2", (*parts)[1]}, {"l3", (*parts)[2]}, {"memory", (*parts)[3]}}
+               : Json(nullptr);
+}
+
 inline Json known_text(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 inline Json known_line(std::uint32_t line) { return line == 0 ? Json(nullptr) : Json(line); }
+
+inline Json frames(const std::vector<symbolizer::Frame>& path) {
+  Json list = Json::array();
+  for (const symbolizer::Frame& frame : path) {
+    list.push_back({{"function", known_text(frame.function)},
+                    {"file", known_text(frame.source.file)},
+                    {"line", known_line(frame.source.line)},
+                    {"inlined", frame.inlined}});
+  }
+  return list;
+}
+inline Json call_paths(const std::vector<attribution::CallPath>& all) {
+  Json list = Json::array();
+  for (const attribution::CallPath& path : all) {
+    list.push_back({{"weight", number(path.weight)}, {"frames", frames(path.frames)}});
+  }
+  return list;
+}
 
 /// Returns the verdict of the watchpoint self-test; null if it did not run.
 inline Json watch_trial(const profile::WatchTrial& trial) {

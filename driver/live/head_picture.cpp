@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <string_view>
 
 #include "attribution/program/program_names.h"
 #include "driver/live/picture_parts.h"
@@ -63,28 +62,12 @@ int draw_head(CellBuffer& cells, int row, const Snapshot& snapshot, const std::s
 
 int draw_paragraph(CellBuffer& cells, int row, int column, const std::string& text, int end, Ink ink) {
   const int room = std::max(10, cells.columns() - column - margin);
-  const std::string harmless = clean(text, cells.charset());
-  std::string line;
-  const auto flush = [&] {
+  for (const std::string& line : wrapped(clean(text, cells.charset()), room, cells.charset())) {
     if (row < end) {
       cells.put(row, column, line, ink);
     }
     ++row;
-    line.clear();
-  };
-  for (std::string_view rest = harmless; !rest.empty();) {
-    std::size_t space = rest.find(' ');
-    if (space != std::string_view::npos && rest.substr(space + 1).starts_with('%')) {  // "%" stays with its number
-      space = rest.find(' ', space + 1);
-    }
-    const std::string word = fit_middle(rest.substr(0, space), room, cells.charset());
-    rest.remove_prefix(space == std::string_view::npos ? rest.size() : space + 1);
-    if (!line.empty() && display_width(line) + 1 + display_width(word) > room) {
-      flush();
-    }
-    line += (line.empty() ? "" : " ") + word;
   }
-  flush();
   return std::min(row, end);
 }
 

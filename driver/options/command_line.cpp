@@ -4,7 +4,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -12,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/number.h"
 #include "driver/options/suggestion.h"
 
 namespace crosstalk::driver {
@@ -57,16 +57,14 @@ using Unit = std::pair<std::string_view, std::uint64_t>;
 
 /// Returns a whole number with one of these units in the smallest one, at most 2^64 - 1; nullopt: it is none.
 std::optional<std::uint64_t> in_units(const std::string& text, std::span<const Unit> units) {
-  std::uint64_t number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, number);
-  const std::string_view suffix(rest, static_cast<std::size_t>(end - rest));
+  std::string_view suffix = text;
+  const auto number = take_leading<std::uint64_t>(suffix);
   const auto unit =
       std::find_if(units.begin(), units.end(), [suffix](const Unit& known) { return known.first == suffix; });
-  if (error != std::errc{} || unit == units.end()) {
+  if (!number || unit == units.end()) {
     return std::nullopt;
   }
-  return number > UINT64_MAX / unit->second ? UINT64_MAX : number * unit->second;
+  return *number > UINT64_MAX / unit->second ? UINT64_MAX : *number * unit->second;
 }
 
 std::string one_line(std::string text) {

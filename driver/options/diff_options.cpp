@@ -3,11 +3,11 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <string_view>
 #include <utility>
 
+#include "base/number.h"
 #include "driver/options/named_value.h"
 
 namespace crosstalk::driver {
@@ -62,15 +62,13 @@ void add_options(CLI::App& app, DiffRequest& request, Texts& texts) {
 
 /// Parses a non-negative number, with or without a percent sign behind it.
 Result<double> parse_run_to_run(const std::string& text) {
-  double percent = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, percent);
-  std::string_view sign(rest, static_cast<std::size_t>(end - rest));
+  std::string_view sign = text;
+  const auto percent = take_leading<double>(sign);
   sign.remove_prefix(std::min(sign.find_first_not_of(' '), sign.size()));
-  if (error != std::errc{} || !(percent >= 0 && percent <= 100) || (!sign.empty() && sign != "%")) {
+  if (!percent || !(*percent >= 0 && *percent <= 100) || (!sign.empty() && sign != "%")) {
     return fail(ErrorCode::invalid_argument, "--run-to-run: '" + text + "' is no percentage; choose 0 to 100");
   }
-  return percent / 100;
+  return *percent / 100;
 }
 
 Result<void> judge(const Texts& texts, DiffRequest& request) {
@@ -79,12 +77,8 @@ Result<void> judge(const Texts& texts, DiffRequest& request) {
   const auto unit = named("--unit", units, texts.unit);
   const auto least_cost = parse_min_cost(texts.least_cost);
   const auto run_to_run = parse_run_to_run(texts.run_to_run);
-  for (const Error* error :
-       {format ? nullptr : &format.error(), color ? nullptr : &color.error(), unit ? nullptr : &unit.error(),
-        least_cost ? nullptr : &least_cost.error(), run_to_run ? nullptr : &run_to_run.error()}) {
-    if (error != nullptr) {
-      return tl::unexpected<Error>(*error);
-    }
+  if (const auto checked = check_all(format, color, unit, least_cost, run_to_run); !checked) {
+    return checked;
   }
   request.format = *format;
   request.color = *color;

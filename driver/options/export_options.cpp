@@ -84,15 +84,11 @@ Result<void> judge(const Texts& texts, ExportRequest& request) {
   const auto format = format_of(texts, request.output);
   const auto value = named("--value", stack_values, texts.value.empty() ? "cpu" : texts.value);
   const auto root = texts.by.empty() ? Result<bool>(false) : named("--by", roots, texts.by);
-  for (const Error* error :
-       {format ? nullptr : &format.error(), value ? nullptr : &value.error(), root ? nullptr : &root.error()}) {
-    if (error != nullptr) {
-      return tl::unexpected<Error>(*error);
-    }
+  if (const auto checked = check_all(format, value, root); !checked) {
+    return checked;
   }
-  if (!texts.input.empty() && !texts.positional.empty()) {
-    return fail(ErrorCode::invalid_argument,
-                "two profiles are named, " + texts.input + " and " + texts.positional + "; name one");
+  if (const auto chosen = choose_profile(texts.input, texts.positional, request.input); !chosen) {
+    return chosen;
   }
   if (request.output.empty()) {
     return fail(ErrorCode::invalid_argument,
@@ -107,9 +103,6 @@ Result<void> judge(const Texts& texts, ExportRequest& request) {
   request.value = *value;
   request.by_thread = *root;
   request.lend = !texts.own_stacks;
-  if (const std::string& input = texts.input.empty() ? texts.positional : texts.input; !input.empty()) {
-    request.input = input;
-  }
   return {};
 }
 

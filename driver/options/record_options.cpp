@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <charconv>
 #include <optional>
 #include <string_view>
 #include <utility>
 
+#include "base/number.h"
 #include "collectors/pmu/counter_groups.h"
 #include "driver/options/named_value.h"
 #include "driver/options/suggestion.h"
@@ -188,11 +188,8 @@ Result<void> judge(const RecordTexts& texts, RecordRequest& request) {
   const auto method = named("--method", method_names, texts.method);
   const auto partner = named("--partner", partner_names, texts.partner);
   const auto period = parse_period(texts.period);
-  for (const Error* error : {source ? nullptr : &source.error(), method ? nullptr : &method.error(),
-                             partner ? nullptr : &partner.error(), period ? nullptr : &period.error()}) {
-    if (error != nullptr) {
-      return tl::unexpected<Error>(*error);
-    }
+  if (const auto checked = check_all(source, method, partner, period); !checked) {
+    return checked;
   }
   request.source = *source;
   request.method = *method;
@@ -243,10 +240,8 @@ Result<void> judge_switches(const RecordTexts& texts, RecordRequest& request) {
 /// Returns a whole number of at least `least`; nullopt: it is none.
 template <class Number>
 std::optional<Number> number_in(std::string_view text, Number least) {
-  Number number = 0;
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool whole = error == std::errc() && rest == text.data() + text.size() && number >= least;
-  return whole ? std::optional(number) : std::nullopt;
+  const auto number = whole_number<Number>(text);
+  return number && *number >= least ? number : std::nullopt;
 }
 
 /// Returns different numbers that are separated by commas. `option` and `what` are for the error.

@@ -159,11 +159,8 @@ Result<void> judge(const ReportTexts& texts, ReportRequest& request) {
   const auto format = named("--format", formats, texts.format);
   const auto color = named("--color", color_names, texts.color);
   const auto view = texts.view.empty() ? Result<View>(View::summary) : named("--view", views, texts.view);
-  for (const Error* error : {by ? nullptr : &by.error(), format ? nullptr : &format.error(),
-                             color ? nullptr : &color.error(), view ? nullptr : &view.error()}) {
-    if (error != nullptr) {
-      return tl::unexpected<Error>(*error);
-    }
+  if (const auto checked = check_all(by, format, color, view); !checked) {
+    return checked;
   }
   request.by = *by;
   request.format = *format;

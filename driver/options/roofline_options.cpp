@@ -2,10 +2,10 @@
 #include "driver/options/roofline_options.h"
 
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <map>
 #include <utility>
 
+#include "base/number.h"
 #include "driver/options/named_value.h"
 
 namespace crosstalk::driver {
@@ -85,26 +85,22 @@ void add_options(CLI::App& app, RooflineRequest& request, Texts& texts) {
 }
 
 Result<std::optional<std::uint32_t>> parse_loop(const std::string& text) {
-  std::uint32_t id = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, id);
-  if (!text.empty() && (error != std::errc{} || rest != end)) {
+  const auto id = whole_number<std::uint32_t>(text);
+  if (!text.empty() && !id) {
     return fail(ErrorCode::invalid_argument,
                 "--loop: '" + text + "' is no id of a loop; take one from --format json, or leave it out");
   }
-  return text.empty() ? std::nullopt : std::optional(id);
+  return id;
 }
 
 Result<std::optional<std::uint32_t>> parse_threads(const std::string& text) {
   constexpr std::uint32_t most = 65536;
-  std::uint32_t count = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, count);
-  if (!text.empty() && (error != std::errc{} || rest != end || count == 0 || count > most)) {
+  const auto count = whole_number<std::uint32_t>(text);
+  if (!text.empty() && (!count || *count == 0 || *count > most)) {
     return fail(ErrorCode::invalid_argument,
                 "--threads: '" + text + "' is no number of threads; give one from 1 to " + std::to_string(most));
   }
-  return text.empty() ? std::nullopt : std::optional(count);
+  return count;
 }
 
 /// The operations that are counted and compared.
@@ -113,11 +109,8 @@ Result<attribution::RooflineOptions> parse_roofs(const Texts& texts) {
   const auto by = named("--by", by_thread, texts.by);
   const auto threads = parse_threads(texts.threads);
   const auto imbalance = named("--imbalance", imbalance_orders, texts.imbalance);
-  for (const Error* error : {ops ? nullptr : &ops.error(), by ? nullptr : &by.error(),
-                             threads ? nullptr : &threads.error(), imbalance ? nullptr : &imbalance.error()}) {
-    if (error != nullptr) {
-      return tl::unexpected<Error>(*error);
-    }
+  if (const auto checked = check_all(ops, by, threads, imbalance); !checked) {
+    return tl::unexpected<Error>(checked.error());
   }
   return attribution::RooflineOptions{*ops, *by, *threads, *imbalance};
 }
@@ -128,16 +121,11 @@ Result<void> judge(const Texts& texts, RooflineRequest& request) {
   const auto model = named("--model", known_models, texts.model);
   const auto roofs = parse_roofs(texts);
   const auto loop = parse_loop(texts.loop);
-  for (const Error* error :
-       {format ? nullptr : &format.error(), color ? nullptr : &color.error(), model ? nullptr : &model.error(),
-        roofs ? nullptr : &roofs.error(), loop ? nullptr : &loop.error()}) {
-    if (error != nullptr) {
-      return tl::unexpected<Error>(*error);
-    }
+  if (const auto checked = check_all(format, color, model, roofs, loop); !checked) {
+    return checked;
   }
-  if (!texts.input.empty() && !texts.positional.empty()) {
-    return fail(ErrorCode::invalid_argument,
-                "two profiles are named, " + texts.input + " and " + texts.positional + "; name one");
+  if (const auto chosen = choose_profile(texts.input, texts.positional, request.input); !chosen) {
+    return chosen;
   }
   if (roofs->imbalance && *model != RooflineModel::orm) {
     return fail(ErrorCode::invalid_argument,
@@ -153,9 +141,6 @@ Result<void> judge(const Texts& texts, RooflineRequest& request) {
   request.roofs = *roofs;
   request.loop = *loop;
   request.pager = !texts.no_pager;
-  if (const std::string& input = texts.input.empty() ? texts.positional : texts.input; !input.empty()) {
-    request.input = input;
-  }
   return {};
 }
 

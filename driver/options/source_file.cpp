@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver/options/source_file.h"
 
-#include <charconv>
 #include <filesystem>
 #include <fstream>
-#include <system_error>
+
+#include "base/number.h"
 
 namespace crosstalk::driver {
 
@@ -27,15 +27,9 @@ std::string with_spaces(const std::string& line) {
 
 SourcePlace parse_place(const std::string& text) {
   const std::size_t colon = text.rfind(':');
-  std::uint32_t line = 0;
-  if (colon != std::string::npos) {
-    const char* const end = text.data() + text.size();
-    const auto [rest, error] = std::from_chars(text.data() + colon + 1, end, line);
-    if (error == std::errc{} && rest == end && line > 0) {
-      return {text.substr(0, colon), line};
-    }
-  }
-  return {text, 0};
+  const auto line =
+      colon == std::string::npos ? std::nullopt : whole_number<std::uint32_t>(std::string_view(text).substr(colon + 1));
+  return line.value_or(0) > 0 ? SourcePlace{text.substr(0, colon), *line} : SourcePlace{text, 0};
 }
 
 std::optional<std::string> find_source(const std::string& path, const std::string& sysroot) {

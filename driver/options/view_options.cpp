@@ -3,9 +3,10 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <filesystem>
+
+#include "base/number.h"
 
 namespace crosstalk::driver {
 
@@ -40,22 +41,28 @@ void add_view_options(CLI::App& app, ViewTexts& texts, std::string& sysroot, int
   add_verbose_option(app, verbosity);
 }
 
+Result<void> choose_profile(const std::string& input, const std::string& positional, std::string& chosen) {
+  if (!input.empty() && !positional.empty()) {
+    return fail(ErrorCode::invalid_argument, "two profiles are named, " + input + " and " + positional + "; name one");
+  }
+  chosen = !input.empty() ? input : !positional.empty() ? positional : chosen;
+  return {};
+}
+
 Result<attribution::MinCost> parse_min_cost(const std::string& text) {
   constexpr std::array<std::pair<std::string_view, double>, 6> units = {
       {{"", 1}, {"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}, {"%", 0.01}}};
-  double number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, number);
-  std::string_view suffix(rest, static_cast<std::size_t>(end - rest));
+  std::string_view suffix = text;
+  const auto number = take_leading<double>(suffix);
   suffix.remove_prefix(std::min(suffix.find_first_not_of(' '), suffix.size()));
   const auto* const unit =
       std::find_if(units.begin(), units.end(), [suffix](const auto& candidate) { return candidate.first == suffix; });
-  if (error != std::errc{} || unit == units.end() || !(number >= 0) || std::isinf(number)) {
+  if (!number || unit == units.end() || !(*number >= 0) || std::isinf(*number)) {
     return fail(ErrorCode::invalid_argument, "--min-cost: '" + text +
                                                  "' is no cost; write seconds, like 0.5s or 20ms, or per cent of the "
                                                  "CPU time, like 5%");
   }
-  return attribution::MinCost{number * unit->second, suffix == "%", text};
+  return attribution::MinCost{*number * unit->second, suffix == "%", text};
 }
 
 }  // namespace crosstalk::driver

@@ -41,6 +41,9 @@ void add_color_option(CLI::App& app, std::string& color);
 /// --sysroot, --no-pager, --color, --verbose.
 void add_view_options(CLI::App& app, ViewTexts& texts, std::string& sysroot, int& verbosity);
 
+/// Sets the profile to read to `input` or to `positional`, whichever is named, if any. Refuses two names.
+[[nodiscard]] Result<void> choose_profile(const std::string& input, const std::string& positional, std::string& chosen);
+
 /// Parses a value of --min-cost: "0.5s", "20ms", "5%".
 [[nodiscard]] Result<attribution::MinCost> parse_min_cost(const std::string& text);
 

@@ -18,17 +18,6 @@ constexpr int black = 16;
 constexpr int white = 231;
 constexpr const char* reset = "\x1b[0m";
 
-/// True if the words before and behind the space at `space` are a number and its unit, as in "1.89 s," and "3 %".
-bool is_number_with_unit(std::string_view text, std::size_t space) {
-  constexpr std::array<std::string_view, 9> units = {"s", "ms", "us", "ns", "B", "bytes", "KiB", "MiB", "GiB"};
-  if (space == 0 || text[space - 1] < '0' || text[space - 1] > '9') {
-    return false;
-  }
-  const std::string_view next = text.substr(space + 1);
-  const std::string_view word = next.substr(0, next.find_first_of(" ,;:.()"));
-  return next.starts_with('%') || std::find(units.begin(), units.end(), word) != units.end();
-}
-
 const char* escape_of(Hue hue) {
   switch (hue) {
     case Hue::strong:
@@ -98,30 +87,18 @@ void Canvas::line(std::string_view text) {
 }
 
 void Canvas::paragraph(const std::string& mark, std::string_view sentence) {
-  const std::string cleaned = clean(sentence);
-  std::string_view rest = cleaned;
   const int indent = display_width(mark);
-  const int room = std::max(10, width() - indent);
-  std::string current;
   bool first = true;
-  const auto flush = [&] {
-    line((first ? mark : std::string(static_cast<std::size_t>(indent), ' ')) + current);
+  for (const std::string& part : wrapped(clean(sentence), std::max(10, width() - indent), style_.charset)) {
+    line((first ? mark : std::string(static_cast<std::size_t>(indent), ' ')) + part);
     first = false;
-    current.clear();
-  };
-  while (!rest.empty()) {
-    std::size_t space = rest.find(' ');
-    if (space != std::string_view::npos && is_number_with_unit(rest, space)) {
-      space = rest.find(' ', space + 1);
-    }
-    const std::string word = fit_middle(rest.substr(0, space), room, style_.charset);
-    rest.remove_prefix(space == std::string_view::npos ? rest.size() : space + 1);
-    if (!current.empty() && display_width(current) + 1 + display_width(word) > room) {
-      flush();
-    }
-    current += (current.empty() ? "" : " ") + word;
   }
-  flush();
+}
+
+void draw_more(Canvas& canvas, std::uint64_t all, std::size_t shown, const char* what) {
+  if (all > shown) {
+    canvas.line(canvas.colored(fmt::format("  and {} more{}", all - shown, what), Hue::faint));
+  }
 }
 
 }  // namespace crosstalk::driver

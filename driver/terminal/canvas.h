@@ -2,8 +2,11 @@
 // The surface that a text report is drawn on: knows the width, the character set and the colours.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "driver/terminal/layout.h"
 
@@ -55,5 +58,8 @@ class Canvas {
   TextStyle style_;
   std::string text_;
 };
+
+/// Says how many of `all` rows are not shown, if any: "  and 3 more" with `what` behind it.
+void draw_more(Canvas& canvas, std::uint64_t all, std::size_t shown, const char* what);
 
 }  // namespace crosstalk::driver

@@ -78,6 +78,17 @@ Scaled scale_seconds(double seconds) {
   return size >= 0.9995e-6 ? Scaled{seconds * 1e6, "us"} : Scaled{seconds * 1e9, "ns"};
 }
 
+/// True if the words before and behind the space at `space` are a number and its unit, as in "1.89 s," and "3 %".
+bool is_number_with_unit(std::string_view text, std::size_t space) {
+  constexpr std::array<std::string_view, 9> units = {"s", "ms", "us", "ns", "B", "bytes", "KiB", "MiB", "GiB"};
+  if (space == 0 || text[space - 1] < '0' || text[space - 1] > '9') {
+    return false;
+  }
+  const std::string_view next = text.substr(space + 1);
+  const std::string_view word = next.substr(0, next.find_first_of(" ,;:.()"));
+  return next.starts_with('%') || std::find(units.begin(), units.end(), word) != units.end();
+}
+
 }  // namespace
 
 int display_width(std::string_view text) {
@@ -109,6 +120,23 @@ std::string fit_middle(std::string_view text, int width, Charset charset) {
   }
   std::string cut(head_of(text, room - room / 2));
   return cut.append(ellipsis(charset)).append(tail_of(text, room / 2));
+}
+
+std::vector<std::string> wrapped(std::string_view text, int width, Charset charset) {
+  std::vector<std::string> lines(1);
+  while (!text.empty()) {
+    std::size_t space = text.find(' ');
+    if (space != std::string_view::npos && is_number_with_unit(text, space)) {
+      space = text.find(' ', space + 1);
+    }
+    const std::string word = fit_middle(text.substr(0, space), width, charset);
+    text.remove_prefix(space == std::string_view::npos ? text.size() : space + 1);
+    if (!lines.back().empty() && display_width(lines.back()) + 1 + display_width(word) > width) {
+      lines.emplace_back();
+    }
+    lines.back() += (lines.back().empty() ? "" : " ") + word;
+  }
+  return lines;
 }
 
 std::string pad_right(std::string_view text, int width) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace crosstalk::driver {
 
@@ -18,6 +19,8 @@ enum class Charset { ascii, utf8 };
 // namespace and the arguments of a long C++ name.
 [[nodiscard]] std::string fit_end(std::string_view text, int width, Charset charset);
 [[nodiscard]] std::string fit_middle(std::string_view text, int width, Charset charset);
+/// Lines of words, none wider than `width`; at least one. A unit stays with its number.
+[[nodiscard]] std::vector<std::string> wrapped(std::string_view text, int width, Charset charset);
 
 [[nodiscard]] std::string pad_right(std::string_view text, int width);  // text, then spaces
 [[nodiscard]] std::string pad_left(std::string_view text, int width);   // spaces, then text

@@ -42,6 +42,17 @@ std::string place_cell(const Canvas& canvas, const std::string& function, const 
                    columns);
 }
 
+void draw_call_path(Canvas& canvas, const attribution::CallPath& path) {
+  constexpr std::size_t most_frames = 6;
+  std::string text;
+  for (std::size_t f = 0; f < std::min(most_frames, path.frames.size()); ++f) {
+    text += (text.empty() ? "" : canvas.sign(" ← ", " < ")) +
+            (path.frames[f].function.empty() ? "?" : path.frames[f].function);
+  }
+  canvas.line(
+      canvas.colored("      " + canvas.cell(percent_text(path.weight) + "  " + text, canvas.width() - 6), Hue::faint));
+}
+
 std::string thread_label(const attribution::Analysis& analysis, std::uint32_t thread) {
   const auto found = std::find_if(analysis.threads.begin(), analysis.threads.end(),
                                   [thread](const attribution::ThreadSummary& t) { return t.index == thread; });

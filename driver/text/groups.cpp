@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Draws groups of threads, or the cores and sockets that they ran on.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -60,10 +58,7 @@ void draw_groups(Canvas& canvas, const Grouping& groups, std::size_t most) {
                         group.kernel_share ? percent_text(*group.kernel_share) : "-", std::to_string(group.samples)) +
                 canvas.cell(group.name, canvas.width() - display_width(head)));
   }
-  if (order.size() > most) {
-    canvas.line(
-        canvas.colored(fmt::format("  and {} more: crosstalk report --view threads", order.size() - most), Hue::faint));
-  }
+  draw_more(canvas, order.size(), most, ": crosstalk report --view threads");
   draw_note(canvas, groups);
 }
 

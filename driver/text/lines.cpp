@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Source lines that exchange cache lines: pairs for the summary; for the view, each end with its call paths.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <string>
 
@@ -26,26 +24,11 @@ std::string amount_and_kind(const Canvas& canvas, const attribution::Matrix& cel
          canvas.colored(pad_right(sharing_word(amount), kind_columns), sharing_hue(amount));
 }
 
-void draw_more_lines(Canvas& canvas, std::size_t shown, std::size_t all, const char* view) {
-  if (all > shown) {
-    canvas.line(
-        canvas.colored(fmt::format("  and {} more: crosstalk report --view {}", all - shown, view), Hue::faint));
-  }
-}
-
 void draw_call_paths(Canvas& canvas, const attribution::LineRow& row) {
   constexpr std::size_t most_paths = 3;
-  constexpr std::size_t most_frames = 6;
   for (std::size_t i = 0; i < std::min(most_paths, row.call_paths.size()); ++i) {
-    const attribution::CallPath& path = row.call_paths[i];
-    std::string text;
-    for (std::size_t f = 0; f < std::min(most_frames, path.frames.size()); ++f) {
-      text += (text.empty() ? "" : canvas.sign(" ← ", " < ")) +
-              (path.frames[f].function.empty() ? "?" : path.frames[f].function);
-    }
-    if (path.frames.size() > 1) {
-      canvas.line(canvas.colored("      " + canvas.cell(percent_text(path.weight) + "  " + text, canvas.width() - 6),
-                                 Hue::faint));
+    if (row.call_paths[i].frames.size() > 1) {
+      draw_call_path(canvas, row.call_paths[i]);
     }
   }
 }
@@ -82,7 +65,7 @@ void draw_line_pairs(Canvas& canvas, const attribution::Communication& communica
                          pair.consumer_caller_known, canvas.style().charset == Charset::utf8 ? end : end - 1) +
                 "  " + canvas.cell(pair.object, object));
   }
-  draw_more_lines(canvas, shown, communication.line_pairs.size(), "lines");
+  draw_more(canvas, communication.line_pairs.size(), shown, ": crosstalk report --view lines");
 }
 
 void draw_lines(Canvas& canvas, const attribution::Communication& communication, std::size_t most) {

@@ -141,10 +141,7 @@ void draw_loops(Canvas& canvas, const Analysis& analysis, std::size_t most) {
                 place_cell(canvas, loop.function, place, canvas.width() - label_offset(canvas) - indent));
   });
   explain_few(canvas, any_few);
-  if (analysis.loops.size() > most) {
-    canvas.line(canvas.colored(
-        fmt::format("  and {} more: crosstalk report --view loops", analysis.loops.size() - most), Hue::faint));
-  }
+  draw_more(canvas, analysis.loops.size(), most, ": crosstalk report --view loops");
 }
 
 namespace {

@@ -138,23 +138,6 @@ std::string figures_of_row(const AccessFigures& figures) {
          pad_left(figures.tells_hitm() ? std::to_string(figures.hitm_samples()) : "-", count_columns) + "  ";
 }
 
-void draw_more(Canvas& canvas, std::uint64_t all, std::size_t shown, const char* what) {
-  if (all > shown) {
-    canvas.line(canvas.colored(fmt::format("  and {} more {}", all - shown, what), Hue::faint));
-  }
-}
-
-void draw_path(Canvas& canvas, const attribution::SampledPath& path) {
-  constexpr std::size_t most_frames = 6;
-  std::string text;
-  for (std::size_t f = 0; f < std::min(most_frames, path.frames.size()); ++f) {
-    text += (text.empty() ? "" : canvas.sign(" ← ", " < ")) +
-            (path.frames[f].function.empty() ? "?" : path.frames[f].function);
-  }
-  canvas.line(
-      canvas.colored("      " + canvas.cell(percent_text(path.weight) + "  " + text, canvas.width() - 6), Hue::faint));
-}
-
 void draw_memory_lines(Canvas& canvas, const Memory& memory, std::size_t most) {
   canvas.heading("Accesses by source line", "cost: latencies of the loads that samples stand for, summed");
   canvas.line(canvas.colored(head_of_rows() + "code", Hue::faint));
@@ -163,11 +146,11 @@ void draw_memory_lines(Canvas& canvas, const Memory& memory, std::size_t most) {
     const attribution::MemoryLine& row = memory.lines[i];
     canvas.line(figures_of_row(row.figures) +
                 place_cell(canvas, row.function, source_text(row.file, row.line), canvas.width() - rows_offset));
-    for (const attribution::SampledPath& path : row.call_paths) {
-      draw_path(canvas, path);
+    for (const attribution::CallPath& path : row.call_paths) {
+      draw_call_path(canvas, path);
     }
   }
-  draw_more(canvas, memory.all_lines, shown, "lines");
+  draw_more(canvas, memory.all_lines, shown, " lines");
 }
 
 void draw_memory_objects(Canvas& canvas, const Memory& memory, std::size_t most) {
@@ -182,7 +165,7 @@ void draw_memory_objects(Canvas& canvas, const Memory& memory, std::size_t most)
     canvas.line(figures_of_row(row.figures) +
                 canvas.cell(row.name + (row.size ? ", " + bytes_text(*row.size) : ""), canvas.width() - rows_offset));
   }
-  draw_more(canvas, memory.all_objects, shown, "objects");
+  draw_more(canvas, memory.all_objects, shown, " objects");
 }
 
 void draw_memory_loops(Canvas& canvas, const Memory& memory, std::size_t most) {
@@ -197,7 +180,7 @@ void draw_memory_loops(Canvas& canvas, const Memory& memory, std::size_t most) {
     const std::string place = source_text(row.file, row.line_begin, row.line_end);
     canvas.line(figures_of_row(row.figures) + place_cell(canvas, row.function, place, canvas.width() - rows_offset));
   }
-  draw_more(canvas, memory.all_loops, shown, "loops");
+  draw_more(canvas, memory.all_loops, shown, " loops");
 }
 
 }  // namespace

@@ -152,9 +152,7 @@ void draw_shared_lines(Canvas& canvas, const attribution::Analysis& analysis, st
       draw_offset(canvas, row);
     }
   }
-  if (memory.all_shared_lines > shown) {
-    canvas.line(canvas.colored(fmt::format("  and {} more lines", memory.all_shared_lines - shown), Hue::faint));
-  }
+  draw_more(canvas, memory.all_shared_lines, shown, " lines");
 }
 
 void draw_sampled_sharing(Canvas& canvas, const attribution::Analysis& analysis) {

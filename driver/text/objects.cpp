@@ -216,10 +216,7 @@ void draw_objects(Canvas& canvas, const Analysis& analysis, std::size_t most, bo
     }
     draw_map(canvas, analysis, objects[i]);
   }
-  if (objects.size() > shown) {
-    canvas.line(canvas.colored(fmt::format("  and {} more: crosstalk report --view objects", objects.size() - shown),
-                               Hue::faint));
-  }
+  draw_more(canvas, objects.size(), shown, ": crosstalk report --view objects");
 }
 
 }  // namespace crosstalk::driver

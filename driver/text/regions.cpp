@@ -80,10 +80,7 @@ void draw_regions(Canvas& canvas, const Analysis& analysis, std::size_t most, bo
   for (const std::string& note : notes) {
     canvas.paragraph("  note: ", note);
   }
-  if (analysis.regions.size() > most) {
-    canvas.line(canvas.colored(
-        fmt::format("  and {} more: crosstalk report --view regions", analysis.regions.size() - most), Hue::faint));
-  }
+  draw_more(canvas, analysis.regions.size(), most, ": crosstalk report --view regions");
 }
 
 }  // namespace crosstalk::driver

@@ -56,6 +56,8 @@ void draw_warnings(Canvas& canvas, const attribution::Analysis& analysis);
 [[nodiscard]] std::string source_text(const std::string& file, std::uint32_t line);
 /// Formats "counters.cpp:41-46" for a range of lines; "counters.cpp:41" for one.
 [[nodiscard]] std::string source_text(const std::string& file, std::uint32_t begin, std::uint32_t end);
+/// Draws "  41 %  worker < main": a call path with its share.
+void draw_call_path(Canvas& canvas, const attribution::CallPath& path);
 /// Returns a thread's label: "3 worker".
 [[nodiscard]] std::string thread_label(const attribution::Analysis& analysis, std::uint32_t thread);
 

@@ -140,10 +140,7 @@ void draw_threads(Canvas& canvas, const Analysis& analysis, std::size_t most) {
                                std::to_string(thread.samples), std::to_string(thread.tid)) +
                 canvas.cell(thread_label(analysis, thread.index), name_columns(canvas)));
   }
-  if (threads.size() > most) {
-    canvas.line(canvas.colored(fmt::format("  and {} more: crosstalk report --view threads", threads.size() - most),
-                               Hue::faint));
-  }
+  draw_more(canvas, threads.size(), most, ": crosstalk report --view threads");
 }
 
 namespace {
