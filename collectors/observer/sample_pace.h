@@ -68,7 +68,8 @@ class Turns {
   void begin() { ++count_; }
   /// The observer's CPU time for turns.
   void charge(std::uint64_t ns) { spent_ns_ += static_cast<double>(ns); }
-  /// Sets the cycle from now on. `resting`: threads that take turns. `busy`: processors that all threads use, at most 1.
+  /// Sets the cycle from now on. `resting`: threads that take turns. `busy`: processors that all threads use, at
+  /// most 1.
   void review(std::size_t resting, double busy);
   /// From one turn of a thread to its next, 0.2 to 2 s.
   [[nodiscard]] double cycle_ns() const { return cycle_ns_; }

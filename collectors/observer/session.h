@@ -146,7 +146,7 @@ class Session final : private WatchWorld {
   SampledSpell spell_;    // since the last review
   double upkeep_ns_ = 0;  // the observer's CPU time without samples and watches, since the last review
   double ran_ns_ = 0;     // the threads' CPU time since then
-  double busy_ = 1;    // processors that the threads used between the last two reviews, 0.1..1
+  double busy_ = 1;       // processors that the threads used between the last two reviews, 0.1..1
   double upkeep_ = 0;     // mean part of the budget for upkeep
   double samples_share_ = share_for_samples(0);  // of the budget
   std::uint64_t samples_ = 0;                    // of all kinds, at the last review
