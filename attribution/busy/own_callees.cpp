@@ -6,6 +6,7 @@
 #include "attribution/model/sentences.h"
 #include "attribution/program/own_code.h"
 #include "symbolizer/cfg/instructions.h"
+#include "symbolizer/loops/loop_anatomy.h"
 
 namespace crosstalk::attribution {
 

@@ -79,6 +79,7 @@ int start_again(const Arena& arena, bool traced) {
     }
   }
   std::vector<char*> pointers;
+  pointers.reserve(environment.size() + 1);
   for (std::string& variable : environment) {
     pointers.push_back(variable.data());
   }

@@ -21,19 +21,17 @@ constexpr std::uint32_t id = 4711;
 
 class CommonWatches : public WatchFixture {
  protected:
-  CommonWatches() {
+  void SetUp() override {
     line_.device = 1;
     line_.inode = 7;
     line_.known = line_.others = true;
     forget_common();
     kernel_.sharing = true;
   }
-  ~CommonWatches() override {
+  void TearDown() override {
     forget_common();
     shared_maps().remove(word(0), profile::cache_line);
   }
-  CommonWatches(const CommonWatches&) = delete;
-  CommonWatches& operator=(const CommonWatches&) = delete;
 
   static void forget_common() {
     for (SharedWatch& common : cross_process_state().watch) {

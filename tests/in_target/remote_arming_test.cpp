@@ -17,7 +17,7 @@ constexpr std::uint32_t id = 4711;
 
 class RemoteArming : public WatchFixture {
  protected:
-  RemoteArming() {
+  void SetUp() override {
     start(3);
     for (ThreadState* thread : thread_) {
       thread->slot->state.store(static_cast<std::uint32_t>(profile::SlotState::live));
@@ -30,13 +30,11 @@ class RemoteArming : public WatchFixture {
     slot_.choice.word[0].offset = 16;
     slot_.choice.word[0].length = 8;
   }
-  ~RemoteArming() override {
+  void TearDown() override {
     for (std::uint32_t pair = 0; pair < watch_slots; ++pair) {
       forgo_remote_events(pair);
     }
   }
-  RemoteArming(const RemoteArming&) = delete;
-  RemoteArming& operator=(const RemoteArming&) = delete;
 
   /// A thread becomes another process's, which has the line mapped, too.
   profile::ThreadSlot& move_away(std::uint32_t index) {

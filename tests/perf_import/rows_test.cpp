@@ -86,7 +86,7 @@ constexpr EventUnit loads_unit{SourceKind::pebs, WeightUnit::accesses, true};
 TEST(PerfSampleRows, ALoadHasAddressLatencyAndSource) {
   perf_data::Record record;
   record.misc = PERF_RECORD_MISC_USER;
-  record.identity = {10, 11, 5000, 1, 0, 3};
+  record.identity = {10, 11, 5000, 3};
   perf_data::Sample sample;
   sample.ip = 0x401000;
   sample.address = 0x7000;
