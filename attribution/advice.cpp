@@ -96,9 +96,9 @@ std::string close_elements(const Layout& layout) {
 std::string pad(const ObjectRow& object) {
   const Layout layout = layout_of(object);
   if (is_apart(object, layout)) {
-    return "Other data share one of its cache lines. Align it to 64 bytes (alignas(64)), and fill its last line. Its "
-           "own "
-           "parts are on separate lines already.";
+    return "Other data share one of its cache lines. Align it to 64 bytes (alignas(64)), and pad its size to a "
+           "multiple of "
+           "64. Its own parts are on separate lines already.";
   }
   if (const std::string elements = close_elements(layout); !elements.empty()) {
     return "Different threads use elements of `" + elements +
@@ -308,7 +308,8 @@ std::string advice_for(const ObjectRow& object, const ObjectExchange& exchange) 
              (is_apart(object, layout_of(object)) ? "They lie on lines of their own already."
                                                   : "Give each side its own 64-byte line.");
     case SharingKind::reference_count:
-      return "Let each thread hold one reference for longer, or pass the object by plain reference.";
+      return "Let each thread hold one reference for longer, or pass a reference or pointer that does not change the "
+             "count.";
     case SharingKind::runtime:
       return "Call the library less often: the line holds its internal data.";
   }
@@ -358,25 +359,25 @@ std::string gain_in_words(const ObjectRow& object, const ObjectExchange& exchang
   const std::string amount = percent_range(share) + " of " + their + " time";
   const bool wide = !gain.gain_s;
   const std::string why = "unknown, because the number of accesses to the line is unknown.";
-  const std::string unknown = wide ? ". The exact part is " + why : ".";
+  const std::string unknown = wide ? ". The range is wide because the number of accesses to the line is unknown." : ".";
   if (object.sharing.kind == SharingKind::false_sharing && heap_of(object) == nullptr &&
       !is_counted_by_interpreter(object)) {
     if (share.high < next_to_nothing) {
-      return "Little is gained by it: " + amount + ".";
+      return "That would save little: " + amount + ".";
     }
-    return "That saves " + amount + unknown;
+    return "That would save " + amount + unknown;
   }
   const std::string rest =
-      only_waits(object.sharing.kind) ? "the waiting itself takes more." : "the operations themselves take more.";
+      only_waits(object.sharing.kind) ? "The waiting itself comes on top." : "The operations themselves come on top.";
   if (share.high < next_to_nothing) {
-    return "Transfers of the line take next to none of " + their + " time; " + rest;
+    return "Transfers of the line take next to none of " + their + " time. " + rest;
   }
   constexpr double all = 0.95;  // nothing can come on top of that
   if (share.high >= all) {
     return wide ? "The part of " + their + " time that transfers of the line take is " + why
                 : "Transfers of the line take " + amount + ".";
   }
-  return "Transfers of the line take " + amount + (wide ? unknown + " " + begun(rest) : "; " + rest);
+  return "Transfers of the line take " + amount + unknown + " " + rest;
 }
 
 }  // namespace crosstalk::attribution

@@ -119,7 +119,8 @@ std::string what_within(ObjectRow object, const SyncPair& within) {
 }
 
 constexpr const char* condition_advice =
-    "Each hand-over moves both and wakes a thread. Hand over more items at a time. Notify after the lock is released, "
+    "Each hand-over moves both lines between processors and wakes a thread. Hand over more items at a time. Notify "
+    "after the lock is released, "
     "and only if a thread waits.";
 
 struct Concerned {
@@ -281,20 +282,22 @@ std::string nothing_seen(const Analysis& analysis) {
   const std::string so = std::string(possible ? ", so there is next to no communication between threads ("
                                               : ", so there is no communication between threads (") +
                          count_of(s.samples, "sample", "samples") + ").";
+  const std::string one_sampled =
+      "Only one thread was sampled, so nothing can be said about communication between threads (" +
+      count_of(s.samples, "sample", "samples") + ").";
   const auto running = std::count_if(analysis.threads.begin(), analysis.threads.end(),
                                      [](const ThreadSummary& thread) { return thread.samples > 0; });
   const auto used = std::count_if(analysis.threads.begin(), analysis.threads.end(), [](const ThreadSummary& thread) {
     return thread.samples > 0 || thread.cpu_s.value_or(0) > 0;
   });
   if (used < 2) {
-    return std::string("Only one thread ") + (analysis.shares_of.empty() ? "used CPU time" : "was sampled") + so;
+    return analysis.shares_of.empty() ? "Only one thread used CPU time" + so : one_sampled;
   }
   if (!possible) {
     return "No two threads lived at the same time" + so;
   }
   if (running < 2) {
-    return "Only one thread was sampled, so nothing can be said about communication between threads (" +
-           count_of(s.samples, "sample", "samples") + ").";
+    return one_sampled;
   }
   if (!undetected.met) {
     return "No sample fell into a time when two threads that share memory were alive" + so;
@@ -308,8 +311,8 @@ std::string nothing_seen(const Analysis& analysis) {
   if (s.unknown_writers > 0) {
     return "The communicating threads are unknown: " + std::to_string(s.unknown_writers) + " of " +
            count_of(s.armed, "probe", "probes") +
-           " saw a store that no sampled thread is known to make. Another thread, another process or the kernel made "
-           "it.";
+           " saw a store that no sampled thread is known to make. It may come from a thread without samples, another "
+           "process or the kernel.";
   }
   std::string text =
       "No communication between threads was seen in " + count_of(s.samples, "sample", "samples") + " and " +

@@ -102,13 +102,12 @@ const char* remedy_for_stand_ins(const profile::Session& session, const Sampling
     return "";
   }
   if (session.config.measure_waits != 0) {
-    return ", most of it in wrappers of functions: those of locks and conditions (--waits) may take most of that; "
-           "record "
-           "without --waits";
+    return ", most of it in wrappers of functions, probably those of locks and conditions; record without --waits";
   }
   return left_out || session.config.heap_threshold >= advised_threshold
-             ? ", most of it in the wrappers of malloc() and others: "
-               "a few nanoseconds a call, though small blocks are not listed"
+             ? ", most of it in wrappers of malloc() and other functions: a few nanoseconds a call, also for small "
+               "blocks, "
+               "which are not listed"
              : ", most of it in keeping a list of heap blocks: --heap-threshold 4096 leaves small ones unnamed and "
                "costs less";
 }

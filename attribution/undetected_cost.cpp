@@ -68,7 +68,7 @@ std::string undetected_in_words(const Analysis& analysis) {
     return found.why.empty() ? "" : "The cost of undetected communication is unknown: " + found.why + ".";
   }
   if (*found.at_most_s <= 0) {
-    return "No communication between recorded threads was missed: " + found.why + ".";
+    return begun(found.why) + ", so they could not communicate.";
   }
   const std::string share =
       analysis.cpu_s > 0 ? " (" + percent(*found.at_most_s / analysis.cpu_s) + " of the CPU time)" : "";

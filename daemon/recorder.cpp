@@ -507,8 +507,8 @@ void Recorder::put_losses() {
     message(
         "rows_late",
         std::to_string(late) +
-            " samples and trapped accesses of the interval before arrived after its profile was finished, and are in "
-            "no profile; longer intervals (--switch-output) lose fewer",
+            " samples and trapped accesses arrived after the profile of their interval was finished, so no profile has "
+            "them; longer intervals (--switch-output) lose fewer",
         late);
   }
   if (!sink_.loss().empty()) {

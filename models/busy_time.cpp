@@ -90,7 +90,8 @@ std::string tuned_in_words(const BusyTimes& times, Unit unit) {
                      " calibrated peak";
   if (share < tuned_share) {
     text += " (for " + percent(times[unit].of_effective_most.value_or(share)) +
-            " at what they reached in a quarter of the calibration's tries: this machine's figures vary as much)";
+            " against the lower rate that a quarter of the calibration's tries reached: this machine's figures vary as "
+            "much)";
   }
   text += share <= implausible ? "" : unit == Unit::fpu ? "; they are at their peak" : "; it is at its peak";
   const std::string others = parts_in_words(times, unit);

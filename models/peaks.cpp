@@ -70,7 +70,7 @@ std::string reason_of(std::initializer_list<const Figure*> figures) {
 
 std::string why_no_flops(const Machine& machine, const FlopMix& mix) {
   if (mix.other > most_other * mix.total()) {
-    return "of what does most of its operations nothing is measured";
+    return "most of its operations (divisions, roots and the like) are not calibrated";
   }
   std::string reason;
   for_each_kind([&](Width width, Precision precision, Operation operation) {

@@ -175,7 +175,7 @@ class Sweep {
           i == 0 ? whole_sweep(streams_) : touched(streams_, distance(*group[i - 1], stream) / speed(stream));
       const auto level = level_holding(between, caches_);
       if (!level) {
-        result_.unknown = "what it goes over is about as large as a cache";
+        result_.unknown = "its data are about as large as a cache, so the level that serves them is uncertain";
         return;
       }
       home = i == 0 ? *level : home;

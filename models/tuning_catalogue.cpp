@@ -93,7 +93,7 @@ Found block_for_memory(const E& e) {
       busy(e, Unit::memory),
       {"Use data while they are in a cache: block the loop, or fuse it with the loops before and behind it",
        "Memory bandwidth is saturated. Only fewer bytes help: data that is used again soon need not be loaded again.",
-       busy_in_words(e, Unit::memory) + " That is as much as it was measured to do.", "2, 5.2.1"}};
+       busy_in_words(e, Unit::memory) + " That is about the most that the calibration reached here.", "2, 5.2.1"}};
 }
 
 Found store_streaming(const E& e) {
@@ -103,8 +103,8 @@ Found store_streaming(const E& e) {
   return Weighed{
       busy(e, Unit::memory) * 0.9,
       {"Use non-temporal stores for data that is not used again soon",
-       "An ordinary store fetches its line before it changes it; such stores save that, a third of what a copy "
-       "moves.",
+       "An ordinary store first reads its line from memory. Non-temporal stores avoid that read, a third of a copy's "
+       "traffic.",
        "It stores whole lines that it does not load. " + busy_in_words(e, Unit::memory), "3.1, 5.5.2"}};
 }
 
@@ -300,10 +300,10 @@ Found inline_calls(const E& e) {
     return std::nullopt;
   }
   const std::string names = callees_in_words(e.own_callees);
-  return Weighed{much,
-                 {"Have " + names + " inlined (same source file, inline, -flto)",
-                  "Across a call the compiler can neither use vectors nor overlap iterations.",
-                  "It calls " + names + ".", "5.4.5"}};
+  return Weighed{
+      much,
+      {"Have " + names + " inlined (same source file, inline, -flto)",
+       "The compiler can seldom use vectors in a loop that calls a function.", "It calls " + names + ".", "5.4.5"}};
 }
 
 Found straighten(const E& e) {
@@ -314,12 +314,12 @@ Found straighten(const E& e) {
   if (wrong < much / 2) {
     return std::nullopt;  // next to none, or not measured
   }
-  return Weighed{wrong,
-                 {"Take decisions out of the loop, or replace branches by conditional selection",
-                  "Where data decide a branch, the compiler cannot use vectors, and a wrong prediction costs some ten "
-                  "cycles and more.",
-                  "Iterations take different ways. " + percent(wrong) + " of the time followed wrong predictions.",
-                  "5.4.2, 5.4.3"}};
+  return Weighed{
+      wrong,
+      {"Take decisions out of the loop, or replace branches by conditional selection",
+       "A branch that data decide often prevents vectors, and a wrong prediction costs some ten cycles and more.",
+       "Iterations take different ways. " + percent(wrong) + " of the time followed wrong predictions.",
+       "5.4.2, 5.4.3"}};
 }
 
 Found balance_threads(const E& e) {

@@ -79,7 +79,7 @@ std::string of_cpu_time(const Comparison& c) {
     return "";
   }
   if (direction_of(c.cpu_change) == 0) {
-    return "; the program's CPU time differs by no more than runs do (" + cpu_times(c) + ")";
+    return "; the program's CPU time differs by no more than run-to-run noise (" + cpu_times(c) + ")";
   }
   return "; the program uses " + changed_by(c) + " (" + cpu_times(c) + ")";
 }
@@ -156,12 +156,12 @@ Statement without_headline(const Comparison& c) {
   const int direction = c.unit == Unit::seconds ? direction_of(c.cpu_change) : 0;
   if (direction == 0) {
     const bool known = c.total.verdict != Verdict::unknown;
-    return {(known ? "No difference that can be told: " : "Not known: ") + of_total(c) + undetected_of(c) +
-                of_cpu_time(c) + ".",
-            known ? Verdict::same : Verdict::unknown};
+    return {
+        (known ? "No measurable difference: " : "Not known: ") + of_total(c) + undetected_of(c) + of_cpu_time(c) + ".",
+        known ? Verdict::same : Verdict::unknown};
   }
   return {begun(changed_by(c)) + " (" + cpu_times(c) +
-              "), and no difference in communication that can be told: " + of_total(c) + ".",
+              "), and no measurable difference in communication: " + of_total(c) + ".",
           direction < 0 ? Verdict::better : Verdict::worse};
 }
 

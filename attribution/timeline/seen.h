@@ -30,7 +30,8 @@ struct AccessPoint {
 static_assert(sizeof(AccessPoint) == 48);  // a profile may have millions
 
 /// True if the access takes a byte that this one store wrote. `ownership_timeline()` tells true sharing from false by
-/// all stores of the producer since the consumer's access before, and `tell_probes()` by the bytes that changed.
+/// all stores of the producer since the consumer's access before, and `probe_timeline.cpp` by
+/// the bytes that changed.
 [[nodiscard]] inline bool is_true_sharing(const AccessPoint& store, const AccessPoint& access) {
   return store.bytes.overlaps(access.bytes);
 }

@@ -16,9 +16,9 @@ struct SampledSpell {
   double cost_ns = 0;       // of them, and of all that comes as often
 };
 
-/// Returns the part of the budget for samples and for what clocks cost at context switches: half of it. It is less if
-/// `upkeep`, the part that goes on without samples, would leave less than a quarter for watches. If upkeep leaves
-/// nearly nothing for them in any case, samples keep their half.
+/// Returns the part of the budget for samples, with what their clocks cost at context switches: half of it at most.
+/// `upkeep` is the part that goes on without samples. If both leave watches less than a quarter, samples give up what
+/// is missing. If samples would then keep less than a tenth, they get half all the same.
 [[nodiscard]] double share_for_samples(double upkeep);
 /// The part of it that taking samples may take; the rest is for clocks.
 inline constexpr double of_samples = 0.7;
@@ -95,8 +95,8 @@ class ClockedShare {
   void begin_window(double ran_ns);
   /// Ends the window, after so much of the thread's CPU time.
   void end_window(double clocked_ns);
-  /// Returns the CPU time that a sample stands for which comes this much CPU time after the last one. A sample that
-  /// comes late, as the recorder itself had to wait, stands for itself and for the rest at most.
+  /// Returns the CPU time that a sample stands for, `clocked_ns` of CPU time after the previous one. A sample that is
+  /// late because the recorder had to wait stands for at most that and what the window's samples still owe.
   double take(double clocked_ns);
   /// Returns the factor from time under the clock to the time that samples stand for.
   [[nodiscard]] double scale() const { return windowed_ && owed_ns_ > 0 ? scale_ : 1; }

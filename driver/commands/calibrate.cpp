@@ -28,8 +28,8 @@ constexpr const char* calibrate_examples =
     "  crosstalk calibrate\n"
     "  crosstalk calibrate --json | jq '.bandwidths[] | select(.level == \"memory\")'\n"
     "\n"
-    "It takes some seconds, two minutes at most, and all processors. What other programs that run\n"
-    "meanwhile leave no time for is absent, which the table shows with the reasons.\n"
+    "It takes some seconds, two minutes at most, and all processors. It leaves out\n"
+    "what other programs keep it from measuring; the table shows each gap with its reason.\n"
     "The exit status is 0, 1 when the machine cannot be measured, 125 for a bad command line.\n"
     "More: man crosstalk-calibrate\n";
 

@@ -46,7 +46,8 @@ std::string method_in_words(const MethodChoice& method) {
       return "Communication is seen by watchpoints, as " + method.why + ".";
     case profile::Method::probe:
       return "Communication is seen by probes of lines, as " + method.why +
-             ". They show which threads change a value, but neither how often they do nor stores of the same value.";
+             ". Probes show which threads change a value. They do not show how often, and miss stores of the same "
+             "value.";
     case profile::Method::none:
       break;
   }

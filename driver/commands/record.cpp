@@ -92,12 +92,12 @@ std::string what_from_outside(const RecordRequest& request, const collectors::Ju
     return limit + ", so the command was";
   }
   if (!source.asked_by.empty() && !obstacle_inside(source).empty()) {
-    return "as " + source.asked_by + " takes, the command was";
+    return "because " + source.asked_by + " requires it, the command was";
   }
   if (counters.asked && !counters.groups.empty()) {
-    return "as --counters takes, the command was";
+    return "because --counters requires it, the command was";
   }
-  return request.delay_ns != 0 ? "as --delay takes, the command was" : "";
+  return request.delay_ns != 0 ? "because --delay requires it, the command was" : "";
 }
 
 /// Checks that perf events on other processes' threads are allowed.
@@ -160,8 +160,8 @@ Result<void> prepare_command(const RecordRequest& request, const collectors::Pro
   if (std::getenv("NOTIFY_SOCKET") != nullptr) {
     prepared.options.warnings.push_back(
         {"notify_socket",
-         "a service manager listens to the command (NOTIFY_SOCKET), which is not the service's main process when it is "
-         "recorded: take NotifyAccess=all in the unit"});
+         "systemd expects notifications from the service's main process (NOTIFY_SOCKET), which is crosstalk while the "
+         "command is recorded: set NotifyAccess=all in the unit"});
   }
   if (const std::string what = what_from_outside(request, *command, prepared.source, prepared.counters);
       !what.empty()) {

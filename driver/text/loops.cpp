@@ -202,8 +202,8 @@ void draw_rates(Canvas& canvas, const Analysis& analysis, std::size_t most) {
                                  canvas.width() - 2 - static_cast<int>(figures) * (columns + 2)));
   }
   if (std::any_of(shown.begin(), shown.end(), [](const LoopRow* loop) { return rests_on_lookaheads(loop->rates); })) {
-    canvas.line(
-        canvas.colored("  *: of some iterations, interpreted ahead of samples, with what they call", Hue::faint));
+    canvas.line(canvas.colored(
+        "  *: from iterations that were interpreted at some samples; includes the functions they call", Hue::faint));
   }
 }
 

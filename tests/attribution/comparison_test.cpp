@@ -231,7 +231,7 @@ TEST(Comparison, SaysThatLessCommunicationCostMoreTime) {
 TEST(Comparison, OfAProfileWithItselfTellsNothing) {
   const Analysis a = sharing(6, 5, 4);
   const Comparison c = compare(a, a, {});
-  EXPECT_TRUE(begins(c, "No difference that can be told: "));
+  EXPECT_TRUE(begins(c, "No measurable difference: "));
   EXPECT_EQ(c.total.verdict, Verdict::same);
   for (const auto* rows : {&c.objects, &c.lines, &c.threads}) {
     for (const Row& row : *rows) {
@@ -247,7 +247,7 @@ TEST(Comparison, MakesNoHeadlineOfWhatNobodyGains) {
   // Waiting: a report says that none of it can be saved.
   const Comparison c = compare(sharing(6, 5, 0), sharing(6, 1, 0), {});
   EXPECT_EQ(c.objects.at(0).verdict, Verdict::less);
-  EXPECT_TRUE(begins(c, "No difference that can be told: ")) << c.statements.front().sentence;
+  EXPECT_TRUE(begins(c, "No measurable difference: ")) << c.statements.front().sentence;
 }
 
 TEST(Comparison, DoesNotTellWhatIntervalsLeaveOpen) {
@@ -255,7 +255,7 @@ TEST(Comparison, DoesNotTellWhatIntervalsLeaveOpen) {
   add(before, {"counters", 14, 1.0, 0.5, 0.9});
   const Comparison c = compare(before, sharing(6, 0.4, 0.2), {});
   EXPECT_EQ(c.objects.at(0).verdict, Verdict::same);
-  EXPECT_TRUE(begins(c, "No difference that can be told: ")) << c.statements.front().sentence;
+  EXPECT_TRUE(begins(c, "No measurable difference: ")) << c.statements.front().sentence;
 }
 
 TEST(Comparison, KnowsNothingWhereNothingWasWatched) {

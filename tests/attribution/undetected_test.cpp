@@ -228,8 +228,7 @@ TEST(UndetectedCost, IsSaidInASentence) {
             "that were not recorded and threads that had ended.");
   facts.reachable_s = 0;
   a.communication.undetected = undetected(facts);
-  EXPECT_EQ(undetected_in_words(a),
-            "No communication between recorded threads was missed: no two recorded threads lived at the same time.");
+  EXPECT_EQ(undetected_in_words(a), "No two recorded threads lived at the same time, so they could not communicate.");
   facts.reachable_s = 2;
   facts.met = false;
   a.communication.undetected = undetected(facts);

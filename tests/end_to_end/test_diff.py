@@ -53,7 +53,7 @@ class Diff(harness.Case):
     def test_a_profile_does_not_differ_from_itself(self):
         profile = self.profile("false_sharing", "--seconds", "2", output="one.db")
         found = self.compared(profile, profile, "--fail-if", "change(cost_s) > 1000")
-        self.assertTrue(found["statements"][0]["sentence"].startswith("No difference that can be told: "), found["statements"])
+        self.assertTrue(found["statements"][0]["sentence"].startswith("No measurable difference: "), found["statements"])
         for part in ("objects", "lines", "threads", "loops"):
             for row in found[part]:
                 self.assertEqual((row["matched"], row["verdict"]), ("both", "same"), row)

@@ -42,7 +42,7 @@ class Sources(harness.Case):
         if self.why_no_event(result):
             self.skipTest(result.stderr)
         self.assertEqual(result.status, 0, result.stderr)
-        self.assertIn("as --event takes, the command was watched from outside", result.stderr)
+        self.assertIn("because --event requires it, the command was watched from outside", result.stderr)
         truth = json.loads(result.stdout)
         with sqlite3.connect(result.profile) as database:
             rows = database.execute(

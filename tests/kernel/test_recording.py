@@ -205,7 +205,7 @@ class Refusals(kernel_case.GuestCase, harness.Case):
         automatic, asked = result.files["auto"].decode(), result.files["ibs"].decode()
         self.assertIn("source ibs: the kernel takes ibs_op// for processors only", automatic)
         self.assertIn("source clock: chosen", automatic)
-        self.assertIn("as --source ibs takes, the command was watched from outside", asked)
+        self.assertIn("because --source ibs requires it, the command was watched from outside", asked)
         self.assertIn("source ibs: chosen", asked)
 
 

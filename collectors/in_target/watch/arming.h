@@ -20,8 +20,8 @@ namespace crosstalk::in_target {
 
 /// Arms the thread whose sample has opened the watch.
 void arm_sampled(WatchSlot& slot, ThreadState& self, const watch_policy::SampledAccess& access);
-/// Arms the other threads, if there are too many some that are drawn; the one with number `partner` in any case; 0:
-/// there is none.
+/// Arms the thread with number `partner` (0: there is none) and the other threads; if these are too many, some that are
+/// drawn.
 ArmedThreads arm_others(WatchSlot& slot, ThreadState& self, std::uint32_t partner);
 /// Arms the words for which the calling thread is not armed.
 void arm_unarmed(WatchSlot& slot, ThreadState& self);
@@ -32,7 +32,7 @@ void set_mode(WatchSlot& slot, ThreadState& thread, std::uint32_t word, WatchMod
 void restore_thread(WatchSlot& slot, ThreadState& thread);
 /// Mends an event of the calling thread that has fired for no open watch, or, `open`, not for this one.
 void correct_stray(WatchSlot& slot, ThreadState& self, std::uint32_t word, bool open);
-/// Disarms all threads, but for those that another process has armed for the next watch by now.
+/// Disarms the threads of this process. Skips those that another process has already armed for the slot's next watch.
 void disarm_all(WatchSlot& slot);
 
 }  // namespace crosstalk::in_target

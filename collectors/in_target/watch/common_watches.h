@@ -25,7 +25,7 @@ struct CommonWatch {
 };
 /// Finds the common watch of slot number `index`, if there is one that this process can join.
 [[nodiscard]] CommonWatch find_common(std::uint32_t index, std::uint64_t now_ns);
-/// Makes it the watch of a free slot, but for its id. False: it has changed meanwhile, and the slot stays free.
+/// Copies the common watch into a free slot, except its id. False: it changed meanwhile, so the slot stays free.
 bool adopt_common(WatchSlot& slot, const CommonWatch& found);
 
 /// True if the slot's watch `id` is a common one that is over.
