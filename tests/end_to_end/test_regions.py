@@ -78,7 +78,7 @@ class Regions(harness.Case):
         profile = self.path("none.db")
         harness.run([harness.CROSSTALK, "record", "-q", "-o", profile, "--", workload("private_only"), "--seconds", "0.3"])
         text = harness.run([harness.CROSSTALK, "report", "--view", "regions", profile]).stdout
-        self.assertIn("No region was marked", text)
+        self.assertIn("No observed thread marked a region", text)
 
     def test_who_is_killed_was_in_its_region_until_then(self):
         profile = self.path("killed.db")

@@ -95,7 +95,7 @@ class DeadWatchpoints(harness.Case):
             result = harness.run([harness.CROSSTALK, "diff", "--fail-if", condition, profile, profile])
             self.assertEqual(result.status, UNDECIDED, result.stderr)
             self.assertIn("undecided: " + condition, result.stderr)
-            self.assertIn("may have missed communication", result.stderr)
+            self.assertIn("may have missed stores of an unchanged value", result.stderr)
         by_time = harness.run([harness.CROSSTALK, "diff", "--fail-if", "cpu_s > 0", profile, profile])
         self.assertEqual(by_time.status, HOLDS, by_time.stderr)
 

@@ -76,7 +76,7 @@ class Words(harness.Case):
     def test_a_short_program_is_said_to_be_short(self):
         result = self.recorded(["/bin/true"])
         self.assertRegex(result.stderr.strip().splitlines()[-1],
-                         r"^crosstalk: (no samples|only \d+ samples?): .*a sample is taken of every 4 ms; .*--period")
+                         r"^crosstalk: (no samples|only \d+ samples?): .*crosstalk samples every 4 ms of it\. .*--period")
 
     @needs_events
     def test_a_stopped_process_is_said_to_be_stopped(self):

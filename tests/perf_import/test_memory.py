@@ -112,7 +112,7 @@ class Sharing(MemoryCase):
         total = next(row for row in rows if row["part"] == "total")
         self.assertEqual(int(total["hitm_local"]), ROUNDS)
         text = self.text()
-        self.assertIn("another kind than that of watched lines", text)
+        self.assertIn("not comparable with figures of watched lines", text)
         self.assertIn("cpu/mem-loads,ldlat=30/P samples only loads that take 30 cycles and more", text)
         self.assertIn("0x7f0000001000", text)
         refused = self.crosstalk("report", "--view", "memory", "--thread", "0", self.profile, status=125)
