@@ -13,6 +13,7 @@ class FrameRanges {
  public:
   explicit FrameRanges(const ElfFile& code);
   [[nodiscard]] std::optional<AddressRange> at(std::uint64_t address) const;
+  [[nodiscard]] const std::vector<AddressRange>& all() const { return ranges_; }
 
  private:
   std::vector<AddressRange> ranges_;  // sorted
