@@ -72,8 +72,8 @@ std::optional<std::string> jit_hint(const std::map<std::uint32_t, double>& filel
                             (executable.empty() ? "" : " (most of it in " + base_name(executable) + ")");
   if (some_named) {
     return where +
-           ". Other code of the program's just-in-time compiler has names. It probably compiled this code after it had "
-           "written them";
+           ". Other code of the program's just-in-time compiler has names. This code was probably compiled after the "
+           "names were written";
   }
   if (!way.empty()) {
     return where + ": its just-in-time compiler made it. For names, " + std::string(way);

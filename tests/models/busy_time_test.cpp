@@ -127,7 +127,7 @@ TEST(BusyTime, APeakThatVariesGivesBothEnds) {
   const Classified classified = classify(times);
   EXPECT_EQ(classified.which, BusyClass::in_memory);
   EXPECT_NE(classified.evidence.find("75 %"), std::string::npos) << classified.evidence;
-  EXPECT_NE(classified.evidence.find("(for 94 % at what"), std::string::npos) << classified.evidence;
+  EXPECT_NE(classified.evidence.find("(for 94 % against the lower rate"), std::string::npos) << classified.evidence;
 
   for (const Unit unit : all_units) {
     peaks[unit].spread = 0.05;
