@@ -142,14 +142,13 @@ class Session final : private WatchWorld {
   std::vector<Arrival> arrivals_;
   std::uint64_t spent_cpu_ns_ = 0;  // the observer's own CPU time that the budget includes
   SamplePace pace_;
-  Turns turns_;           // of threads that rest
-  SampledSpell spell_;    // since the last review
-  double upkeep_ns_ = 0;  // the observer's CPU time without samples and watches, since the last review
-  double ran_ns_ = 0;     // the threads' CPU time since then
-  double busy_ = 1;       // processors that the threads used between the last two reviews, 0.1..1
-  double upkeep_ = 0;     // mean part of the budget for upkeep
-  double samples_share_ = share_for_samples(0);  // of the budget
-  std::uint64_t samples_ = 0;                    // of all kinds, at the last review
+  Turns turns_;                // of threads that rest
+  SampledSpell spell_;         // since the last review
+  double upkeep_ns_ = 0;       // the observer's CPU time without samples and watches, since the last review
+  double ran_ns_ = 0;          // the threads' CPU time since then
+  double busy_ = 1;            // processors that the threads used between the last two reviews, 0.1..1
+  double upkeep_ = 0;          // mean part of the budget for upkeep
+  std::uint64_t samples_ = 0;  // of all kinds, at the last review
   std::uint64_t begin_ns_;
   std::uint64_t review_due_ns_;
   std::uint64_t look_due_ns_ = 0;  // at brief and resting threads

@@ -16,8 +16,9 @@ namespace crosstalk::observer {
 namespace {
 
 constexpr std::uint64_t usual_pause_ns = 1'000'000'000;
-constexpr double look_share = 0.1;  // for looks at brief and resting threads, of one processor
-constexpr double maps_share = 0.1;  // for reading doubtful mappings, of one processor
+// Of budget_now():
+constexpr double look_share = 0.1;  // for looks at brief and resting threads
+constexpr double maps_share = 0.1;  // for reading doubtful mappings
 constexpr double least_budget = 1e-3;
 constexpr std::uint64_t next_review_ns = 200'000'000;
 constexpr std::uint64_t least_telling_ns = 1'000'000;  // of a thread's CPU time
@@ -36,7 +37,7 @@ ClockWindows Session::windows_by_past(const WatchedThread& thread) const {
   const double rate = static_cast<double>(facts->switches) / static_cast<double>(facts->cpu_ns);
   constexpr double clearly = 0.5;
   const ClockWindows windows = clock_windows({pace_.sample_cost_ns(), static_cast<double>(config.switch_cost_ns), rate},
-                                             targets_.period_ns(), samples_share_ * config.budget);
+                                             targets_.period_ns(), share_for_samples(upkeep_) * config.budget);
   return windows.part < clearly ? windows : ClockWindows{1, thread.period_ns};
 }
 
@@ -74,7 +75,7 @@ void Session::review_turns() {
   turns_.review(resting, busy_);
 }
 
-/// The part of one processor that observing may take now.
+/// The part of one processor that observing may take now: less than the budget if the threads use less than one.
 double Session::budget_now() const { return std::max(targets_.arena().config.budget, least_budget) * busy_; }
 
 void Session::tend(std::uint64_t now_ns) {
@@ -257,7 +258,8 @@ void Session::review_thread(WatchedThread& thread, double passed_ns) {
   budget_.spend(cost_ns);
   if (ran_ns >= static_cast<double>(least_telling_ns)) {
     const ClockCosts cost{pace_.sample_cost_ns(), static_cast<double>(config.switch_cost_ns), switches / ran_ns};
-    set_windows(thread, clock_windows(cost, targets_.period_ns(), samples_share_ * config.budget), ran_ns, passed_ns);
+    set_windows(thread, clock_windows(cost, targets_.period_ns(), share_for_samples(upkeep_) * config.budget), ran_ns,
+                passed_ns);
   } else if (thread.part == 1) {
     set_period(thread, targets_.period_ns());
   }
@@ -274,8 +276,7 @@ void Session::review_shares() {
     return;
   }
   upkeep_ += of_latest * (upkeep_ns / budget_ns - upkeep_);
-  samples_share_ = share_for_samples(upkeep_);
-  pace_.allow(of_samples * samples_share_ * config.budget);
+  pace_.allow(of_samples * share_for_samples(upkeep_) * config.budget);
 }
 
 /// Runs once a second, and more often at first: finds threads that were not reported, and sets how often threads are
