@@ -97,8 +97,7 @@ std::string pad(const ObjectRow& object) {
   const Layout layout = layout_of(object);
   if (is_apart(object, layout)) {
     return "Other data share one of its cache lines. Align it to 64 bytes (alignas(64)), and pad its size to a "
-           "multiple of "
-           "64. Its own parts are on separate lines already.";
+           "multiple of 64. Its own parts are on separate lines already.";
   }
   if (const std::string elements = close_elements(layout); !elements.empty()) {
     return "Different threads use elements of `" + elements +
@@ -299,8 +298,7 @@ std::string advice_for(const ObjectRow& object, const ObjectExchange& exchange) 
       return "Threads wake each other here: hand over more at a time.";
     case SharingKind::spin:
       return "A thread waits here for another thread's store. Shorten the other thread's work before that store. "
-             "Padding saves "
-             "nothing.";
+             "Padding saves nothing.";
     case SharingKind::queue:
       return std::string(
                  "Let each side keep a copy of the other's index, and read the index again only if the copy says "
@@ -358,14 +356,13 @@ std::string gain_in_words(const ObjectRow& object, const ObjectExchange& exchang
                        std::min(gain.gain_ci95->high, most_s) / cpu_s};
   const std::string amount = percent_range(share) + " of " + their + " time";
   const bool wide = !gain.gain_s;
-  const std::string why = "unknown, because the number of accesses to the line is unknown.";
-  const std::string unknown = wide ? ". The range is wide because the number of accesses to the line is unknown." : ".";
+  const std::string ending = wide ? ". The range is wide because the number of accesses to the line is unknown." : ".";
   if (object.sharing.kind == SharingKind::false_sharing && heap_of(object) == nullptr &&
       !is_counted_by_interpreter(object)) {
     if (share.high < next_to_nothing) {
-      return "That would save little: " + amount + ".";
+      return "The change would save little: " + amount + ".";
     }
-    return "That would save " + amount + unknown;
+    return "The change would save " + amount + ending;
   }
   const std::string rest =
       only_waits(object.sharing.kind) ? "The waiting itself comes on top." : "The operations themselves come on top.";
@@ -374,10 +371,12 @@ std::string gain_in_words(const ObjectRow& object, const ObjectExchange& exchang
   }
   constexpr double all = 0.95;  // nothing can come on top of that
   if (share.high >= all) {
-    return wide ? "The part of " + their + " time that transfers of the line take is " + why
+    return wide ? "The part of " + their +
+                      " time that transfers of the line take is unknown, because the number of "
+                      "accesses to the line is unknown."
                 : "Transfers of the line take " + amount + ".";
   }
-  return "Transfers of the line take " + amount + unknown + " " + rest;
+  return "Transfers of the line take " + amount + ending + " " + rest;
 }
 
 }  // namespace crosstalk::attribution

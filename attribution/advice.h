@@ -27,9 +27,9 @@ struct ObjectExchange {
 [[nodiscard]] std::string advice_for(const ObjectRow& object, const ObjectExchange& exchange);
 /// True if a cost is said with its interval, because a gain within that might seem to contradict the cost.
 [[nodiscard]] bool is_cost_wide(const Sum& sum);
-/// The gain of that advice as a part of `cpu_s`, the threads' time: "That would save 55 to 75 % of their time.", or the
-/// reason why it gains nothing, or that it is not known. For advice to do something less often only the cost of moving
-/// the line is known, and the sentence does not call that all the savings. Empty if no cost is known.
+/// The gain of that advice as a part of `cpu_s`, the threads' time: "The change would save 55 to 75 % of their time.",
+/// or the reason why it gains nothing, or that it is not known. For advice to do something less often only the cost of
+/// moving the line is known, and the sentence does not call that all the savings. Empty if no cost is known.
 [[nodiscard]] std::string gain_in_words(const ObjectRow& object, const ObjectExchange& exchange, double cpu_s,
                                         const std::string& advice);
 

@@ -120,8 +120,7 @@ std::string what_within(ObjectRow object, const SyncPair& within) {
 
 constexpr const char* condition_advice =
     "Each hand-over moves both lines between processors and wakes a thread. Hand over more items at a time. Notify "
-    "after the lock is released, "
-    "and only if a thread waits.";
+    "after the lock is released, and only if a thread waits.";
 
 struct Concerned {
   double cpu_s = 0;

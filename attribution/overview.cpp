@@ -106,8 +106,7 @@ const char* remedy_for_stand_ins(const profile::Session& session, const Sampling
   }
   return left_out || session.config.heap_threshold >= advised_threshold
              ? ", most of it in wrappers of malloc() and other functions: a few nanoseconds a call, also for small "
-               "blocks, "
-               "which are not listed"
+               "blocks, which are not listed"
              : ", most of it in keeping a list of heap blocks: --heap-threshold 4096 leaves small ones unnamed and "
                "costs less";
 }

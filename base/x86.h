@@ -30,7 +30,7 @@ namespace crosstalk::x86 {
   return operand.type == ZYDIS_OPERAND_TYPE_MEMORY;
 }
 
-/// What an instruction does with an operand, perhaps on a condition.
+/// Returns how an instruction uses an operand, perhaps on a condition.
 [[nodiscard]] inline AccessKind kind_of(const ZydisDecodedOperand& operand) {
   const bool read = (operand.actions & ZYDIS_OPERAND_ACTION_MASK_READ) != 0;
   const bool write = (operand.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0;

@@ -18,8 +18,8 @@ Machines that others use too change their speed by tens of percent within second
   recorded / bare of each such pair: the median and, in brackets, its 95 % interval (bootstrap). Control: *bare / bare*
   is the same for two bare runs, and shows how far to believe it.
   Programs that spin, or that hang on which processors their threads meet, cannot be run so; their CPU time is of
-  runs in turns, at least {alone} times, by lower quartiles. Of two `hackbench` at the same time, the one that starts
-  later switches context up to twice as often, recorded or not; one after the other, they do alike.
+  runs in turns, at least {alone} times, by lower quartiles. If two `hackbench` run at the same time, the later one
+  switches context up to twice as often, recorded or not; one after the other, they do alike.
 - *in turns*, {turns} times, every second pair in reverse order: *run time* is what a user waits (for the server: what its
   load took), recorded / bare of the lower quartiles, with the bootstrap's 95 % interval.
 

@@ -57,8 +57,7 @@ std::vector<profile::MessageRow> Losses::take(const LossCounts& counts, const pr
       " threads went unobserved: there was no memory for their records within the limit (ulimit -v)");
   say("processes_without_memory", more(read(arena.processes_without_room), told_.processes),
       " processes went unobserved: their limits of memory (ulimit -v, -d), of the stack (ulimit -s) or of real-time "
-      "CPU "
-      "time (ulimit -R) are too low; raise them");
+      "CPU time (ulimit -R) are too low; raise them");
   say("ring_corrupt", more(counts.corruptions, told_.corruptions),
       " times damaged records were dropped; the program may have overwritten crosstalk's memory");
   return messages;

@@ -18,8 +18,8 @@ struct LoopMix {
   models::FlopMix flops;  // a second of its CPU time; empty: it has none, or see `unknown`
   std::string unknown;    // why they are not known by kind, half a sentence
 };
-/// The rate of all operations decides their sum, code and inner loops the parts. nullopt: the code of an iteration is
-/// not known.
+/// The rate of all operations decides their sum, code and inner loops the parts. `body`: nullopt if the code of an
+/// iteration is not known.
 [[nodiscard]] LoopMix mix_of(const LoopRow& loop, const std::optional<symbolizer::LoopBodyFacts>& body,
                              std::span<const InnerLoop<LoopMix>> inner);
 

@@ -11,7 +11,7 @@
 namespace crosstalk::symbolizer {
 
 enum class FlopWidth : std::uint8_t { scalar, sse, avx2, avx512 };  // scalar, 16, 32, 64 bytes
-/// Of vectors of 128, 256 or 512 bits.
+/// Returns the width of operations on vectors of 128, 256 or 512 bits.
 [[nodiscard]] constexpr FlopWidth width_of_vector(unsigned bits) {
   return bits >= 512 ? FlopWidth::avx512 : bits >= 256 ? FlopWidth::avx2 : FlopWidth::sse;
 }

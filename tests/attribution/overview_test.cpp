@@ -379,7 +379,7 @@ TEST(Findings, FalseSharingOfAnArray) {
   EXPECT_EQ(findings[0].sentence,
             "Threads 0 and 1 exchange cache lines of `counters[0]` (in a global of 128 bytes): 93 % false "
             "sharing. This costs about 41 % of their time, in worker() at a.cpp:30. Give each thread's part its own "
-            "64-byte line. That would save 15 to 35 % of their time.");
+            "64-byte line. The change would save 15 to 35 % of their time.");
   EXPECT_EQ(findings[0].kind, "false_sharing");
   EXPECT_EQ(findings[0].consumer, "a.cpp:30");
   EXPECT_EQ(findings[0].gain_s, 0.5);
