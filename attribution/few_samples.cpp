@@ -12,7 +12,8 @@ namespace {
 
 /// Messages of a collector that left a program, and of one that never began.
 constexpr std::array<std::string_view, 4> left_codes = {"seccomp", "traced", "user_dispatch", "sigtrap_used"};
-constexpr std::array<std::string_view, 2> unobserved_codes = {"not_observed", "program_not_observed"};
+constexpr std::array<std::string_view, 3> unobserved_codes = {"not_observed", "program_not_observed",
+                                                              "processes_without_memory"};
 
 const profile::MessageRow* first_message(std::span<const profile::MessageRow> messages,
                                          std::span<const std::string_view> codes) {

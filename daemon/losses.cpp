@@ -13,6 +13,10 @@ std::uint64_t more(std::uint64_t count, std::uint64_t& told) {
   return count > before ? count - before : 0;
 }
 
+constexpr const char* without_room =
+    " limits of memory (ulimit -v, -d), of the stack (ulimit -s) or of real-time CPU time (ulimit -R) are too low for "
+    "our library; raise them, or record from outside: crosstalk record --observer";
+
 }  // namespace
 
 /// Puts the counts since the last call into a copy, and the extremes and reasons as they are.
@@ -55,9 +59,10 @@ std::vector<profile::MessageRow> Losses::take(const LossCounts& counts, const pr
   say("threads_without_memory",
       more(std::uint64_t{read(arena.threads_without_memory)} + counts.unread, told_.threads_without_memory),
       " threads went unobserved: there was no memory for their records within the limit (ulimit -v)");
-  say("processes_without_memory", more(read(arena.processes_without_room), told_.processes),
-      " processes went unobserved: their limits of memory (ulimit -v, -d), of the stack (ulimit -s) or of real-time "
-      "CPU time (ulimit -R) are too low; raise them");
+  const std::uint64_t processes = more(read(arena.processes_without_room), told_.processes);
+  say("processes_without_memory", processes,
+      std::string(processes == 1 ? " process went unobserved: its" : " processes went unobserved: their") +
+          without_room);
   say("ring_corrupt", more(counts.corruptions, told_.corruptions),
       " times damaged records were dropped; the program may have overwritten crosstalk's memory");
   return messages;

@@ -134,7 +134,7 @@ std::string limit_against_library() {
   if (given_limit(RLIMIT_STACK) < least_stack_limit) {
     return "its limit of the stack (ulimit -s) has no room for a library";
   }
-  if (given_limit(RLIMIT_AS) < least_memory_limit || given_limit(RLIMIT_DATA) < least_memory_limit) {
+  if (given_limit(RLIMIT_AS) < least_space_limit || given_limit(RLIMIT_DATA) < least_data_limit) {
     return "its limit of memory (ulimit -v, -d) has no room for a library";
   }
   return given_limit(RLIMIT_RTTIME) < least_real_time_limit

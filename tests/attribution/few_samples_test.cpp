@@ -41,6 +41,14 @@ TEST(FewSamples, OfAProgramThatWasNeverObserved) {
   EXPECT_EQ(why_few_samples(unobserved), messages[0].text) << "it has a remedy";
 }
 
+TEST(FewSamples, OfAProgramWhoseLimitsLeaveNoRoom) {
+  const std::vector<profile::MessageRow> messages = {
+      {"processes_without_memory", "1 process went unobserved: its limits are too low; raise them", 1}};
+  FewSamplesFacts unobserved = facts(0.003);
+  unobserved.left_alone = left_alone_because(messages, true);
+  EXPECT_EQ(why_few_samples(unobserved), messages[0].text);
+}
+
 TEST(FewSamples, OfWhatWasTooShort) {
   EXPECT_EQ(why_few_samples(facts(0.003)),
             "it used 3 ms of CPU time, and crosstalk samples every 4 ms of it. Give the program more work, or sample "

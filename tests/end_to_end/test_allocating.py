@@ -38,7 +38,7 @@ class Allocating(harness.Case):
         self.assertIn(LATE, sizes)
 
     def test_a_limit_of_memory_that_leaves_no_room_for_the_table_is_named(self):
-        program = f"ulimit -v 150000; exec {workload('allocating')} map 1 1 20"
+        program = f"ulimit -v 200000; exec {workload('allocating')} map 1 1 20"
         result = self.record(["sh", "-c", program])
         self.assertEqual(result.status, 0, result.stderr)
         codes = {warning["code"] for warning in self.report(result.profile)["warnings"]}

@@ -101,8 +101,7 @@ bool map_arena(const char* name) {
 }
 
 bool next_program_has_room() {
-  if (limits_leave_room() && is_at_least(RLIMIT_AS, least_memory_limit) &&
-      is_at_least(RLIMIT_DATA, least_memory_limit)) {
+  if (limits_leave_room() && is_at_least(RLIMIT_AS, least_space_limit) && is_at_least(RLIMIT_DATA, least_data_limit)) {
     return true;
   }
   if (profile::ArenaHeader* const header = runtime().arena.header; header != nullptr) {

@@ -52,9 +52,9 @@ bool read_usage(Usage& usage) {
   return got > 0;
 }
 
-bool within(std::uint64_t limit, std::uint64_t used, std::uint64_t more, std::uint64_t own) {
+bool within(std::uint64_t limit, std::uint64_t least, std::uint64_t used, std::uint64_t more, std::uint64_t own) {
   return limit == RLIM64_INFINITY ||
-         (limit >= least_memory_limit && own <= limit / own_part && used + more <= limit - limit / free_part);
+         (limit >= least && own <= limit / own_part && used + more <= limit - limit / free_part);
 }
 
 }  // namespace
@@ -71,8 +71,8 @@ bool has_room_for(std::size_t bytes, std::size_t passing) {
   }
   Usage usage;
   const std::size_t own = own_memory_bytes() + bytes;
-  return read_usage(usage) && within(space.rlim_cur, usage.mapped, bytes + passing, own) &&
-         within(data.rlim_cur, usage.data, bytes, own);
+  return read_usage(usage) && within(space.rlim_cur, least_space_limit, usage.mapped, bytes + passing, own) &&
+         within(data.rlim_cur, least_data_limit, usage.data, bytes, own);
 }
 
 bool enter_own_memory(void* begin, std::size_t bytes) {
