@@ -321,9 +321,9 @@ Result<void> Course::estimate_costs() {
                                     static_cast<double>(profile_.session().config.trap_cost_ns), profile_.threads()});
   };
   concurrently(count, [&] {
-    estimated_ = estimate(estimator_, WatchEvidence(profile_.watches(), traps_read_.timelines, strata_), strata_);
+    estimated_ = estimate(estimator_, WatchEvidence(profile_.watches(), traps_read_.timelines, strata_), strata_,
+                          probed ? why_no_counts_of_probes : why_no_counts(profile_.events()));
     forget_what_was_not_seen(analysis_.sight, estimated_);
-    estimated_.expansion.count_unknown = probed ? why_no_counts_of_probes : why_no_counts(profile_.events());
     limit_to_cpu_time(estimated_.contributions, estimated_.expansion.strata, profile_.threads());
     Gains(view_, stacks_, time_.loops, profile_.session()).find(estimated_.contributions, estimated_.expansion);
     filer.locate(estimated_.contributions, estimated_.expansion);

@@ -110,9 +110,11 @@ The table shows:
   threads take their lines over by stores, all of which are sampled, the number is right all the same; where they only load
   it is a fourth of the truth, and no number of slow communications either, since what is counted follows a load instead of
   being one. A report cannot tell the two apart and says no number, with the reason (`count_unknown`).
-- `accesses_late`, `accesses_whole_lines`, `accesses_packed`, `accesses_spinning`: where watches come late, where threads
-  go from word to word of a line, where neighbours share a word of eight bytes, and where threads look again and again, the
-  number is wrong, by as much as the table says.
+- `accesses_late`: watches that begin late find the thread between two visits; the samples of instructions with which no visit
+  begins are left out of the number then.
+- `accesses_whole_lines`, `accesses_packed`, `accesses_spinning`: where threads go from word to word of a line, where
+  neighbours share a word of eight bytes, and where threads look again and again, the number is wrong, by as much as the
+  table says.
 
 """
 PROBING = """## Estimators where lines are probed

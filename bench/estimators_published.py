@@ -41,8 +41,7 @@ How the rest is modelled, and what it does:
 - *Skid by accesses*: a sample is of an access so many counted ones later. This does no harm, since which access is sampled is as
   much by chance as before. IBS tags the operation that it samples and has none; PEBS has that of one instruction at most.
 - *The instruction of the access before* (PEBS without its correction): harmless, too. *The address of the access before*: its
-  watch begins one access late. If a store follows a load of the same line, the load's watch begins after the store, and what follows
-  the visit counts twice.
+  watch begins one access late, as below.
 - *Skid by a time*: the sample is of the first access that begins so much after the counter ran out. It
   passes over accesses that follow a quick one at once, so the number is low.
 - *Least latency*: loads that take less are neither counted nor sampled, but for one of each private visit; stores all are. Most
@@ -55,8 +54,11 @@ How the rest is modelled, and what it does:
   whether the thread would have come back before: a load that its own store follows counts like one that others follow. Costs by
   the clock's samples do not need to know this, numbers do, and a report says none.
 - *Watches that come late*: where visits to a line come at random, the number is high by a few per cent. A load that its own store
-  follows is watched after the store, and what follows the visit counts twice. Recordings read samples of hardware at the clock's next tick, up to
-  4 ms later, so their numbers are of this kind: of loads that stores to the same line follow, up to twice the truth.
+  follows is watched after the store, and what follows the visit would count twice: with the samples of the load and with those of
+  the store, which before this was mended gave twice the truth. But threads then come back to the load alone, so the samples of the
+  store count nothing (`attribution/estimate/return_balance.h`). Recordings read samples of hardware at the clock's next tick, up to
+  4 ms later, so their numbers are of this kind. If a visit goes round a loop of one instruction, its number stays too high, by as
+  many times as the loop goes round at most.
 
 """
 

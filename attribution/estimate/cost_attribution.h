@@ -8,9 +8,9 @@
 // it: if another thread stores to the line before the sampled thread's next access, that access is a communication.
 // Each communication but a thread's first on a line follows exactly one access of its thread, so the sum over all
 // accesses, and so over samples by their weights, is the number of communications; the bytes stored in between give
-// their sort. This needs samples of all accesses: without the fast ones it tells nothing (Expansion::count_unknown). If
-// a thread goes from word to word of one line, its next access may be to an unwatched word: each word that it uses in a
-// turn counts.
+// their sort (return_balance.h: where watches begin late). This needs samples of all accesses: without the fast ones it
+// tells nothing (Expansion::count_unknown). If a thread goes from word to word of one line, its next access may be to
+// an unwatched word: each word that it uses in a turn counts.
 //
 // With a clock, all estimators take what comes after the sample for what came before it, since a sample cannot look
 // back, and take a sample's whole time for communication if there was one. This holds if threads keep doing what they

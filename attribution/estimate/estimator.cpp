@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <utility>
 
 #include "attribution/estimate/censoring.h"
 #include "attribution/estimate/cost_attribution.h"
+#include "attribution/estimate/return_balance.h"
 #include "attribution/estimate/unseen.h"
 
 namespace crosstalk::attribution {
@@ -99,6 +101,32 @@ void keep_within_sampled(std::vector<Contribution>& contributions, std::span<con
               [](const Contribution& c) { return c.seen->consumer.thread.value; });
 }
 
+ReturnBalance balance_of(const WatchEvidence& watches, std::span<const Stratum> strata) {
+  ReturnBalance balance;
+  for (std::size_t i = 0; i < watches.size(); ++i) {
+    const Evidence evidence = watches.at(i);
+    if (evidence.stratum < strata.size()) {
+      balance.add(evidence, strata[evidence.stratum].expansion());
+    }
+  }
+  balance.finish();
+  return balance;
+}
+
+void limit_unseen(const Sight& sight, const Strata& strata, const Censoring* late,
+                  const ByUnit<std::uint64_t>& usable_watches, Expansion& expansion) {
+  expansion.unseen = sight.limits(strata, late, profile::WeightUnit::ns);
+  for (const profile::WeightUnit unit : {profile::WeightUnit::micro_ops, profile::WeightUnit::accesses}) {
+    if (usable_watches[unit] >= least_watches_of_estimate) {
+      expansion.unseen_counts = sight.limits(strata, late, unit);
+    }
+  }
+}
+
+bool any_counts(std::span<const Stratum> strata) {
+  return std::any_of(strata.begin(), strata.end(), [](const Stratum& stratum) { return is_count(stratum.unit); });
+}
+
 using Of = StrataPolicy::Of;
 constexpr StrataPolicy by_kind{Of::any, false, true};
 constexpr std::array<Estimator, 5> known_estimators = {{
@@ -106,6 +134,7 @@ constexpr std::array<Estimator, 5> known_estimators = {{
      "time of samples like those whose watches saw communication, line by line where it is known",
      {},
      charge_communications,
+     true,
      true,
      true,
      true},
@@ -134,13 +163,18 @@ constexpr std::array<Estimator, 5> known_estimators = {{
 
 std::span<const Estimator> estimators() { return known_estimators; }
 
-Estimate estimate(const Estimator& estimator, const WatchEvidence& watches, const Strata& strata) {
+Estimate estimate(const Estimator& estimator, const WatchEvidence& watches, const Strata& strata,
+                  std::string count_unknown) {
   Estimate result;
   result.expansion = expansion_of(strata);
+  const bool balanced = estimator.balanced && count_unknown.empty();
+  result.expansion.count_unknown = std::move(count_unknown);
   ByUnit<std::uint64_t> usable_watches;
   std::map<std::uint32_t, double> undecided_weight;  // by stratum
   Censoring censoring;
   Sight sight;
+  const std::vector<Stratum>& all_strata = result.expansion.strata;
+  const ReturnBalance balance = balanced && any_counts(all_strata) ? balance_of(watches, all_strata) : ReturnBalance();
   result.contributions.reserve(watches.communications());
   for (std::size_t i = 0; i < watches.size(); ++i) {
     const Evidence evidence = watches.at(i);
@@ -148,6 +182,10 @@ Estimate estimate(const Estimator& estimator, const WatchEvidence& watches, cons
       usable_watches[evidence.unit] += evidence.weight > 0 ? 1 : 0;
       const std::size_t before = result.contributions.size();
       estimator.charge(evidence, static_cast<std::uint32_t>(i), result);
+      const double part = balance.part(evidence);
+      for (Contribution& c : std::span(result.contributions).subspan(before)) {
+        c.cost *= part;
+      }
       censoring.add(evidence, std::span(result.contributions).subspan(before));
       const bool undecided = estimator.till_seen && result.contributions.size() == before &&
                              evidence.interrupted.empty() && filled(evidence);
@@ -171,13 +209,7 @@ Estimate estimate(const Estimator& estimator, const WatchEvidence& watches, cons
     }
   }
   if (estimator.policy.expanded && usable >= least_watches_of_estimate) {
-    const Censoring* late = estimator.censoring ? &censoring : nullptr;
-    result.expansion.unseen = sight.limits(strata, late, profile::WeightUnit::ns);
-    for (const profile::WeightUnit unit : {profile::WeightUnit::micro_ops, profile::WeightUnit::accesses}) {
-      if (usable_watches[unit] >= least_watches_of_estimate) {
-        result.expansion.unseen_counts = sight.limits(strata, late, unit);
-      }
-    }
+    limit_unseen(sight, strata, estimator.censoring ? &censoring : nullptr, usable_watches, result.expansion);
   }
   if (usable < least_watches_of_estimate) {
     result.expansion.unknown = "the estimator " + std::string(estimator.name) + " has " + std::to_string(usable) +

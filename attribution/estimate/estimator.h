@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "attribution/estimate/evidence.h"
@@ -23,6 +24,7 @@ struct Estimator {
   bool within_time = false;  // scales a thread's charges down to its time, or its accesses
   bool censoring = false;    // compensates for the shortness of brief watches (censoring.h)
   bool till_seen = false;    // a sampled load's watch that is full before anything could be charged has not decided
+  bool balanced = false;     // compensates for watches that begin late after a counting sample (return_balance.h)
 };
 /// All estimators, the default first.
 [[nodiscard]] std::span<const Estimator> estimators();
@@ -31,7 +33,9 @@ struct Estimator {
 
 /// The least number of watches for an estimate.
 inline constexpr std::uint64_t least_watches_of_estimate = 2;
-/// `strata` have the estimator's policy and are finished.
-[[nodiscard]] Estimate estimate(const Estimator& estimator, const WatchEvidence& watches, const Strata& strata);
+/// `strata` have the estimator's policy and are finished. `count_unknown`: why counting samples do not stand for all
+/// accesses; empty: they do.
+[[nodiscard]] Estimate estimate(const Estimator& estimator, const WatchEvidence& watches, const Strata& strata,
+                                std::string count_unknown = {});
 
 }  // namespace crosstalk::attribution

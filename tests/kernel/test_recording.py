@@ -216,7 +216,7 @@ class Matrices(kernel_case.GuestCase, harness.Case):
     # On one processor threads take turns. Those of the ring take about a millisecond each, so that a watch lasts for some
     # rounds, and events of a thread's own cost little at its switches.
     FORCED = {"ping_pong": [], "false_sharing": [],
-              "ring": ["--threads", "4", "--wait", "futex", "--lines", "4", "--passes", "3000"]}
+              "ring": ["--threads", "4", "--wait", "futex", "--lines", "4", "--passes", "12000"]}
     MAX_DISTANCE = 0.10
     SEEN_BY_PAIR = 60  # chance alone gives a distance of 0.05
 

@@ -168,29 +168,30 @@ TEST_P(KnownWrong, IsBiasedByAsMuch) {
 
 INSTANTIATE_TEST_SUITE_P(
     Estimators, KnownWrong,
-    testing::Values(Known{"counters", "board", -0.60, -0.35},        // unarmed threads are not extrapolated
-                    Known{"mixed", "board", -0.99, -0.80},           // nor are words that were not drawn
-                    Known{"one_writer", "board", 0.3, 1.0},          // each reader is blamed for the next one
-                    Known{"all_to_all", "board_ipw", 1.2, 2.0},      // every thread that comes is charged
-                    Known{"ping_pong", "next_access", -1, -0.8},     // the time is in the loads
-                    Known{"all_to_all", "next_store", -0.3, -0.05},  // some of it is in the stores
-                    Known{"spinning", "post_stratified", 0.5, 1.3},  // looking is no communication
-                    // Samples that count: published, each reader of a line is counted at each of its samples.
-                    Known{"accesses_one_writer", "board", 2.0, 6.0},
-                    // Stores by others between a look and its watch are not seen: 80 runs, -9.4 +-1.2 %. If every look
-                    // at an exchanged line were one communication, there would be twenty times as many.
-                    Known{"accesses_spinning", "post_stratified", -0.14, -0.04},
-                    // A thread comes back to another word of the line, which is not watched.
-                    Known{"accesses_whole_lines", "post_stratified", 4.0, 10.0},
-                    // A load that was left out is not followed to the communication that comes next.
-                    Known{"accesses_slow_ring", "post_stratified", -0.85, -0.70},
-                    // Skid in time favours long operations: private work rather than quick accesses.
-                    Known{"accesses_shadow", "post_stratified", -0.14, -0.07},
-                    Known{"accesses_long_shadow", "post_stratified", -0.34, -0.24},
-                    // Nothing stands for samples that were dropped.
-                    Known{"accesses_no_address", "post_stratified", -0.32, -0.22},
-                    // A late watch begins at a random moment of the line, not after an access.
-                    Known{"accesses_late", "post_stratified", 0.7, 1.6}),
+    testing::Values(
+        Known{"counters", "board", -0.60, -0.35},        // unarmed threads are not extrapolated
+        Known{"mixed", "board", -0.99, -0.80},           // nor are words that were not drawn
+        Known{"one_writer", "board", 0.3, 1.0},          // each reader is blamed for the next one
+        Known{"all_to_all", "board_ipw", 1.2, 2.0},      // every thread that comes is charged
+        Known{"ping_pong", "next_access", -1, -0.8},     // the time is in the loads
+        Known{"all_to_all", "next_store", -0.3, -0.05},  // some of it is in the stores
+        Known{"spinning", "post_stratified", 0.5, 1.3},  // looking is no communication
+        // Samples that count: published, each reader of a line is counted at each of its samples.
+        Known{"accesses_one_writer", "board", 2.0, 6.0},
+        // Stores by others between a look and its watch are not seen: 80 runs, -9.4 +-1.2 %. If every look
+        // at an exchanged line were one communication, there would be twenty times as many.
+        Known{"accesses_spinning", "post_stratified", -0.14, -0.04},
+        // A thread comes back to another word of the line, which is not watched.
+        Known{"accesses_whole_lines", "post_stratified", 4.0, 10.0},
+        // A load that was left out is not followed to the communication that comes next.
+        Known{"accesses_slow_ring", "post_stratified", -0.85, -0.70},
+        // Skid in time favours long operations: private work rather than quick accesses.
+        Known{"accesses_shadow", "post_stratified", -0.14, -0.07},
+        Known{"accesses_long_shadow", "post_stratified", -0.34, -0.24},
+        // Nothing stands for samples that were dropped.
+        Known{"accesses_no_address", "post_stratified", -0.32, -0.22},
+        // A late watch begins at a random moment of the line. Some visits begin with what others go on with.
+        Known{"accesses_late", "post_stratified", -0.1, 0.45}),
     [](const auto& instance) { return std::string(instance.param.scenario) + "_" + instance.param.estimator; });
 
 // Clocks that expire with the kernel's tick expire together, and one thread's is always the first: the others have
@@ -351,9 +352,9 @@ INSTANTIATE_TEST_SUITE_P(
                     // The sample passes over accesses that follow a quick one at once.
                     Varied{"accesses", "_skid_20ns", -0.10, -0.02},
                     Varied{"accesses", "_pairs_skid_200ns", -0.20, -0.06},
-                    // The watch of a load begins after its own store.
-                    Varied{"accesses", "_skid_address"}, Varied{"accesses", "_pairs_skid_address", 0.75, 1.20},
-                    Varied{"accesses", "_late_80us"}, Varied{"accesses", "_pairs_late_80us", 0.75, 1.30},
+                    // The watch of a load begins after its own store: nobody comes back to the store.
+                    Varied{"accesses", "_skid_address"}, Varied{"accesses", "_pairs_skid_address"},
+                    Varied{"accesses", "_late_80us"}, Varied{"accesses", "_pairs_late_80us", -0.02, 0.06},
                     // Of slow loads it is not known what follows the others, but stores are all sampled.
                     Varied{"accesses", "_latency_150ns", -0.60, -0.35, false},
                     Varied{"accesses", "_pairs_latency_250ns", -0.05, 0.05},

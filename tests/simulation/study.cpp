@@ -194,17 +194,20 @@ class Tally {
   std::string withheld_;
 };
 
+/// `withheld`: without the numbers that a report would withhold.
 Estimated estimate_from(const SimulatedRun& run, const Timelines& timelines, const attribution::Estimator& estimator,
-                        std::string count_unknown = {}) {
+                        bool withheld) {
   attribution::Strata strata(run.watches, run.threads, estimator.policy);
   for (const profile::SampleRow& sample : run.samples) {
     strata.add(sample);
   }
   strata.finish();
   const attribution::WatchEvidence evidence(run.watches, timelines.of_watch, strata);
-  auto estimate = attribution::estimate(estimator, evidence, strata);
+  auto estimate = attribution::estimate(estimator, evidence, strata, why_withheld(run));
   estimate.expansion.probe_rates = &timelines.rates;
-  estimate.expansion.count_unknown = std::move(count_unknown);
+  if (!withheld) {
+    estimate.expansion.count_unknown.clear();
+  }
   attribution::PairAmounts amounts(estimate.expansion, attribution::thread_pair);
   for (const attribution::Contribution& c : estimate.contributions) {
     amounts.add(attribution::summand_of(c, estimate.expansion, attribution::cost_s(c, estimate.expansion.strata)));
@@ -220,11 +223,11 @@ Estimated estimate_from(const SimulatedRun& run, const Timelines& timelines, con
 }  // namespace
 
 Matrix estimate_of(const SimulatedRun& run, const attribution::Estimator& estimator) {
-  return estimate_from(run, timelines_of(run), estimator).matrix;
+  return estimate_from(run, timelines_of(run), estimator, false).matrix;
 }
 
 Matrix reported_of(const SimulatedRun& run, const attribution::Estimator& estimator) {
-  return estimate_from(run, timelines_of(run), estimator, why_withheld(run)).matrix;
+  return estimate_from(run, timelines_of(run), estimator, true).matrix;
 }
 
 namespace {
@@ -239,7 +242,7 @@ std::vector<Score> judge_runs(Simulated simulated, std::span<const attribution::
     SimulatedRun run = simulated(first_seed + i, std::move(room));
     const Timelines timelines = timelines_of(run);
     for (std::size_t e = 0; e < estimators.size(); ++e) {
-      tallies[e].add(run, estimate_from(run, timelines, estimators[e]));
+      tallies[e].add(run, estimate_from(run, timelines, estimators[e], false));
     }
     room = std::move(run.samples);
   }
