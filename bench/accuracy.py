@@ -242,6 +242,7 @@ def parse():
     parser.add_argument("--table", action="store_true", help="only the table of workloads at defaults")
     parser.add_argument("--observer", action="store_true", help="only the table of workloads watched from outside and from inside")
     parser.add_argument("--methods", action="store_true", help="only the table of workloads of two threads by watchpoints and by probes")
+    parser.add_argument("--waits", action="store_true", help="only the table of waits, measured inside and sampled from outside")
     parser.add_argument("--study", action="store_true", help="only the study of sensitivity")
     parser.add_argument("--quick", action="store_true",
                         help="fewer values, programs and runs, shorter; the study goes to the build folder, the table nowhere")
@@ -275,6 +276,10 @@ def main():
         import accuracy_methods  # which measures by this module
         return accuracy_methods.measure_table(options.runs or (1 if options.quick else 5), options.only,
                                               not options.only and not options.quick)
+    if options.waits:
+        import accuracy_waits  # which measures by this module
+        return accuracy_waits.measure_table(options.runs or (1 if options.quick else 5), options.only,
+                                            not options.only and not options.quick)
     if not options.study and not options.sweep:
         cases, section, explanation = ((MANY, "communication-many", MANY_EXPLANATION) if options.many else
                                        (CASES, "communication", EXPLANATION))
