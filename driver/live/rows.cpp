@@ -159,7 +159,9 @@ std::vector<Row> loop_rows(const Snapshot& snapshot, const Scope& scope) {
       row.cost.favoured = loop.share;
     }
     row.cost = {times(row.cost.favoured, part), times(row.cost.now, part)};
-    row.own = times(share(loop.self_s, snapshot.cpu_s), part);
+    if (loop.self_s && loop.cpu_s.value_or(0) > 0) {
+      row.own = times(row.cost.favoured, std::clamp(*loop.self_s / *loop.cpu_s, 0.0, 1.0));
+    }
     row.present = row.cost.now.value_or(1) > 0;
     row.kind = words_of(loop.busy_class);
     row.place = {loop.file, loop.line_begin, loop.function};

@@ -73,6 +73,16 @@ TEST(LiveRows, AScopeKeepsItsPart) {
   EXPECT_TRUE(rows_of(snapshot, Table::findings, object, "", Sort::cost).empty());
 }
 
+TEST(LiveRows, OwnTimeOfALoopIsAtMostItsTime) {
+  Snapshot snapshot = sample_snapshot();
+  snapshot.loops[0].latest_cpu_s = 0;
+  const Row idle = rows_of(snapshot, Table::loops, {}, "", Sort::cost)[0];
+  EXPECT_NEAR(*idle.cost.favoured, 0.3, 1e-9);
+  EXPECT_NEAR(*idle.own, 0.3, 1e-9) << "all of its time is its own";
+  snapshot.loops[0].self_s = 3;
+  EXPECT_NEAR(*rows_of(snapshot, Table::loops, {}, "", Sort::cost)[0].own, 0.075, 1e-9);
+}
+
 TEST(LiveRows, AFilterFindsTextsInAnyCase) {
   const Snapshot snapshot = sample_snapshot();
   EXPECT_EQ(names(rows_of(snapshot, Table::objects, {}, "QUE", Sort::cost)), (Names{"Queue"}));
