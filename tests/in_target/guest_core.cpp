@@ -112,7 +112,8 @@ void on_signal_taken(int /*signal_number*/) { count(guest_signal_taken); }
 
 void end_regions_below(std::uint64_t /*stack_pointer*/) {}
 void forget_wait() {}
-bool is_alone() { return false; }
+constinit std::atomic<bool> alone{false};
+bool is_alone() { return alone.load(); }
 constinit std::atomic<bool> waits_wanted{true};
 MeasuredWait::MeasuredWait(profile::WaitKind kind, const void* site, const void* /*frame*/)
     : place_(profile::ThreadWaits::place_of(kind, reinterpret_cast<std::uint64_t>(site))) {
@@ -192,6 +193,7 @@ SHOWN int guest_module(unsigned index, GuestModule* out) {
 SHOWN void guest_note_code(const void* address) { note_code_address(reinterpret_cast<std::uint64_t>(address)); }
 SHOWN void guest_track_blocks(int on, std::uint64_t threshold) { track_blocks(on != 0, threshold); }
 SHOWN void guest_blocks_after_fork() { blocks_after_fork(); }
+SHOWN void guest_be_alone(int is) { alone = is != 0; }
 SHOWN std::uint8_t guest_mask_shadow() { return mask_shadow(); }
 SHOWN void guest_inherit_mask_shadow(std::uint8_t bits) { inherit_mask_shadow(bits); }
 SHOWN void guest_adopt_thread_mask() { adopt_thread_mask(); }

@@ -50,6 +50,7 @@ int guest_module(unsigned index, GuestModule* out);
 void guest_note_code(const void* address);
 void guest_track_blocks(int on, std::uint64_t threshold);
 void guest_blocks_after_fork();
+void guest_be_alone(int alone);  // 1: no other thread is known
 /// The calls that core makes around pthread_create.
 std::uint8_t guest_mask_shadow();
 void guest_inherit_mask_shadow(std::uint8_t bits);

@@ -80,7 +80,7 @@ CROSSTALK_WAITING int wait_for_mutex(Mutex* mutex, const void* site) {
 
 CROSSTALK_INTERPOSE_WAIT(int, wrap_mutex_lock, "pthread_mutex_lock", (Mutex * mutex));
 int wrap_mutex_lock(Mutex* mutex) {
-  if (!measures_waits() || is_alone()) {
+  if (!measures_waits() || (is_alone() && seems_free(mutex))) {
     return call(real_lock, mutex);
   }
   const int tried = try_plainly(mutex);
@@ -102,7 +102,8 @@ int wrap_mutex_timedlock(Mutex* mutex, Time until) {
 CROSSTALK_INTERPOSE_WAIT(int, wrap_mutex_clocklock, "pthread_mutex_clocklock",
                          (Mutex * mutex, clockid_t clock, Time until));
 int wrap_mutex_clocklock(Mutex* mutex, clockid_t clock, Time until) {
-  if (const int tried = measures_waits() ? try_plainly(mutex) : EBUSY; tried != EBUSY) {
+  const bool known = clock == CLOCK_MONOTONIC || clock == CLOCK_REALTIME;  // others are refused even if it is free
+  if (const int tried = measures_waits() && known ? try_plainly(mutex) : EBUSY; tried != EBUSY) {
     return tried;  // the time is not even looked at
   }
   const MeasuredWait wait(WaitKind::mutex, CROSSTALK_SITE, CROSSTALK_FRAME);

@@ -36,8 +36,8 @@ extern constinit std::atomic<bool> waits_wanted __attribute__((visibility("hidde
 }
 /// Returns the calling thread's waits; null: it is not observed, or its waits are not measured. Normal context.
 OwnWaits* own_waits();
-/// True if the caller could wait for no other known thread. The C library locks without atomic instructions then,
-/// unless it is asked to try.
+/// True if the process has no other known thread. The C library locks without atomic instructions then, unless it is
+/// asked to try. The caller may still wait, for a thread that is not known yet or for another process.
 bool is_alone();
 /// Adds to a table's sums, and to those of its thread's region. `waits`: 0 for a part of one.
 void add_wait(profile::ThreadWaits& table, profile::ThreadWaits::Place place, std::uint64_t waited_ns,

@@ -87,6 +87,30 @@ void contended_mutex() {
   other.join();
 }
 
+/// A thread that has just been made is not known yet, nor are other processes.
+void contended_mutex_of_a_lone_thread() {
+  GUEST(guest_be_alone)(1);
+  Mutex plain(PTHREAD_MUTEX_NORMAL);
+  CHECK(waits_of([&] { CHECK(pthread_mutex_lock(&plain.mutex) == 0); }) == 0);
+  std::thread other([&] {
+    usleep(50'000);
+    CHECK(pthread_mutex_unlock(&plain.mutex) == 0);
+  });
+  CHECK(waits_of([&] { CHECK(pthread_mutex_lock(&plain.mutex) == 0); }) == 1);
+  other.join();
+  CHECK(pthread_mutex_unlock(&plain.mutex) == 0);
+  GUEST(guest_be_alone)(0);
+}
+
+/// A clock that is not supported is refused, even if the mutex is free.
+void unsupported_clock() {
+  Mutex plain(PTHREAD_MUTEX_NORMAL);
+  const timespec until = soon();
+  CHECK(pthread_mutex_clocklock(&plain.mutex, CLOCK_BOOTTIME, &until) == EINVAL);
+  CHECK(pthread_mutex_clocklock(&plain.mutex, CLOCK_REALTIME, &until) == 0);
+  CHECK(pthread_mutex_clocklock(&plain.mutex, CLOCK_REALTIME, &until) == ETIMEDOUT);
+}
+
 void read_write_locks() {
   pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
   CHECK(waits_of([&] {
@@ -194,6 +218,8 @@ int main() {
   mutexes_that_check();
   robust_mutexes();
   contended_mutex();
+  contended_mutex_of_a_lone_thread();
+  unsupported_clock();
   read_write_locks();
   semaphores();
   cancellation();
