@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attribution/timeline/address_space.h"
 
+#include <algorithm>
+#include <iterator>
 #include <map>
 #include <string>
 #include <tuple>
@@ -141,7 +143,24 @@ std::optional<ModulePlace> AddressSpaces::find(Moment moment, std::uint64_t addr
 
 std::vector<MappedModule> AddressSpaces::mapped(Moment moment) const {
   std::vector<MappedModule> result = all(moment.process);
-  std::erase_if(result, [&](const MappedModule& module) { return !alive(module, moment.time_ns); });
+  const auto behind = std::stable_partition(result.begin(), result.end(),
+                                            [&](const MappedModule& module) { return alive(module, moment.time_ns); });
+  std::vector<MappedModule> later;
+  std::copy_if(behind, result.end(), std::back_inserter(later),
+               [&](const MappedModule& module) { return module.loaded_ns > moment.time_ns; });
+  result.erase(behind, result.end());
+  std::stable_sort(later.begin(), later.end(),
+                   [](const MappedModule& a, const MappedModule& b) { return a.loaded_ns < b.loaded_ns; });
+  for (const MappedModule& module : later) {
+    const bool taken = std::any_of(result.begin(), result.end(), [&](const MappedModule& other) {
+      return module.begin < other.end && other.begin < module.end;
+    });
+    if (!taken) {
+      result.push_back(module);
+    }
+  }
+  std::stable_sort(result.begin(), result.end(),
+                   [](const MappedModule& a, const MappedModule& b) { return a.begin < b.begin; });
   return result;
 }
 

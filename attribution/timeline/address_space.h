@@ -65,7 +65,7 @@ class AddressSpaces {
   /// The file at `address`. A module's load record comes a little after its mapping, so an address without a module
   /// belongs to the next one to be loaded there.
   [[nodiscard]] std::optional<ModulePlace> find(Moment moment, std::uint64_t address) const;
-  /// The mappings at a time, by address.
+  /// The mappings at a time, by address, and those that are loaded next where there is none.
   [[nodiscard]] std::vector<MappedModule> mapped(Moment moment) const;
   /// All mappings that a process ever had, by address.
   [[nodiscard]] std::vector<MappedModule> all(ProcessId process) const;

@@ -59,6 +59,17 @@ TEST(AddressSpaces, TimeDecidesBetweenModulesAtOneAddress) {
   EXPECT_EQ(file(5), "/lib/first.so");    // just before its record
   EXPECT_EQ(file(25), "/lib/second.so");  // between the two
   EXPECT_FALSE(spaces.find({ProcessId{0}, 25}, 0x1800));
+  const auto mapped = [&](std::uint64_t time) {
+    std::string paths;
+    for (const MappedModule& module : spaces.mapped({ProcessId{0}, time})) {
+      paths += spaces.files()[module.file].path;
+    }
+    return paths;
+  };
+  EXPECT_EQ(mapped(5), "/lib/first.so") << "stacks are unwound by what find() finds";
+  EXPECT_EQ(mapped(15), "/lib/first.so");
+  EXPECT_EQ(mapped(25), "/lib/second.so");
+  EXPECT_EQ(mapped(35), "/lib/second.so");
 }
 
 TEST(AddressSpaces, AForkChildStartsWithItsParentsModules) {
@@ -82,8 +93,9 @@ TEST(AddressSpaces, AForkChildStartsWithItsParentsModules) {
   EXPECT_FALSE(spaces.find({ProcessId{1}, 160}, 0x5800));
   EXPECT_TRUE(spaces.find({ProcessId{2}, 210}, 0x1800));
   EXPECT_TRUE(spaces.find({ProcessId{2}, 210}, 0x7800));
-  EXPECT_EQ(spaces.mapped({ProcessId{1}, 110}).size(), 1U);
+  EXPECT_EQ(spaces.mapped({ProcessId{1}, 110}).size(), 2U) << "one of them is loaded next";
   EXPECT_EQ(spaces.mapped({ProcessId{1}, 130}).size(), 2U);
+  EXPECT_EQ(spaces.mapped({ProcessId{0}, 60}).size(), 2U) << "not what is gone";
 }
 
 TEST(AddressSpaces, EqualFilesOfProcessesAreOne) {
