@@ -436,6 +436,9 @@ void Course::fill_warnings() {
                                           starts_.given_to_unsampled(digest.threads()))) {
     warnings.push_back({"unsampled_threads", std::move(*unsampled)});
   }
+  if (auto missing = not_looked_at_in_words(waits_, view_, profile_.processes(), profile_.session())) {
+    warnings.push_back({"waits_not_looked_at", std::move(*missing)});
+  }
   if (auto hint = jit_hint(time_.fileless_s, analysis_.cpu_s, analysis_.communication, profile_.processes(),
                            has_jit_names(analysis_.functions))) {
     warnings.push_back({"code_without_names", std::move(*hint)});

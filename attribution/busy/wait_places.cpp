@@ -12,6 +12,7 @@
 
 #include "attribution/busy/waiting_call.h"
 #include "attribution/loops/loop_index.h"
+#include "attribution/model/sentences.h"
 #include "attribution/program/own_code.h"
 #include "base/units.h"
 
@@ -44,8 +45,10 @@ struct LookSum {
 
 /// A thread's sleep, by looks at it. The scheduler tells how long it slept, and the looks tell where: each that
 /// found it asleep stands for an equal part of that sleep. Without the scheduler's times it stands for the time since
-/// the look before.
+/// the look before. Looks are rare if there are many threads, and none falls on the time between a thread's last one
+/// and its end. In that time it is assumed to have done what it did before.
 struct SleepOfThread {
+  double elapsed_s = 0;  // of the thread
   LookSum all, asleep;
   double slept_s = 0;
   bool slept_known = true;
@@ -60,7 +63,15 @@ struct SleepOfThread {
   }
   [[nodiscard]] bool by_scheduler() const { return slept_known && slept_s > 0 && asleep.looked_s > 0; }
   /// Seconds for each second that looks which found it asleep stand for.
-  [[nodiscard]] double scale() const { return by_scheduler() ? std::min(slept_s, all.looked_s) / asleep.looked_s : 1; }
+  [[nodiscard]] double scale() const {
+    const double seen = by_scheduler() ? std::min(slept_s, all.looked_s) / asleep.looked_s : 1;
+    return elapsed_s > 0 && all.looked_s > 0 ? seen * elapsed_s / all.looked_s : seen;
+  }
+  /// The standard deviation of the time at a place in the time that no look stands for.
+  [[nodiscard]] double unseen_off_s(const LookSum& here) const {
+    const double p = static_cast<double>(here.looks + 1) / static_cast<double>(std::max(all.looks, here.looks) + 2);
+    return std::max(0.0, elapsed_s - all.looked_s) * std::sqrt(p * (1 - p));
+  }
   /// The variance of the time at a place, where these looks found it. A look before which the thread has run finds it
   /// there or not, so the variance is p (1 - p) of the square of its time. p is that of the thread's looks, with one
   /// more of each outcome, because a few that agree prove little.
@@ -117,12 +128,16 @@ class Places {
     for (Found& found : list) {
       constexpr double normal_95 = 1.96;
       WaitPlace& place = found.place;
-      double variance_s2 = 0;
+      double variance_s2 = 0, unseen_s = 0, most_s = 0;
       for (const auto& [thread, looks] : found.looks) {
-        variance_s2 += slept.at(thread).variance_s2(looks);
+        const SleepOfThread& of = slept.at(thread);
+        variance_s2 += of.variance_s2(looks);
+        unseen_s += of.unseen_off_s(looks);  // threads are looked at together, and their unseen times are alike
+        most_s += of.elapsed_s > 0 ? of.elapsed_s : of.all.looked_s;
       }
-      const double off_s = normal_95 * std::sqrt(variance_s2);
-      place.waited_ci95 = {std::max(0.0, place.waited_s - off_s), place.waited_s + off_s};
+      const double off_s = normal_95 * (std::sqrt(variance_s2) + unseen_s);
+      place.waited_ci95 = {std::max(0.0, place.waited_s - off_s),
+                           std::max(place.waited_s, std::min(place.waited_s + off_s, most_s))};
       result.places.push_back(std::move(place));
       std::vector<AwaitedFutex>& futexes = result.futexes.emplace_back();
       for (const auto& [address, futex] : found.futexes) {
@@ -224,6 +239,11 @@ std::string without_insides(const std::string& field) {
   return field;
 }
 
+double elapsed_s(const profile::ThreadRow& thread, std::uint64_t end_ns) {
+  const std::uint64_t end = thread.end_ns != 0 ? thread.end_ns : end_ns;
+  return static_cast<double>(end - std::min(thread.begin_ns, end)) / ns_per_s;
+}
+
 Waited& of_thread(ThreadId thread, MeasuredWaits& result) {
   std::optional<Waited>& waited = result.threads[thread.value];
   waited = waited ? waited : std::optional(Waited());
@@ -250,13 +270,14 @@ MeasuredWaits measured_waits(const WaitRows& rows, const ProgramView& view, cons
   }
   SleepByThread slept;
   for (const SampledWaitRow& row : rows.sampled) {
-    if (view.knows(row.thread)) {
+    if (view.knows(row.thread) && row.looked_ns != 0) {
+      slept[row.thread.value].elapsed_s = elapsed_s(view.threads()[row.thread.value], end_ns);
       slept[row.thread.value].add(row);
       of_thread(row.thread, result).sampled = true;
     }
   }
   for (const SampledWaitRow& row : rows.sampled) {
-    if (view.knows(row.thread) && row.kind == LookKind::waiting) {
+    if (view.knows(row.thread) && row.kind == LookKind::waiting && row.looked_ns != 0) {
       const WaitingCall& call = places.call_of(row);
       const double waited_s = slept.at(row.thread.value).scale() * static_cast<double>(row.looked_ns) / ns_per_s;
       of_thread(row.thread, result).add(profile::class_of(call.kind), waited_s);
@@ -265,6 +286,32 @@ MeasuredWaits measured_waits(const WaitRows& rows, const ProgramView& view, cons
   }
   places.finish(slept, result);
   return result;
+}
+
+std::optional<std::string> not_looked_at_in_words(const MeasuredWaits& waits, const ProgramView& view,
+                                                  std::span<const profile::ProcessRow> processes,
+                                                  const profile::Session& session) {
+  constexpr double noticeable_share = 0.01;
+  double all_s = 0, missing_s = 0;
+  std::uint64_t missing = 0;
+  for (const profile::ThreadRow& thread : view.threads()) {
+    if (thread.process.value >= processes.size() ||
+        processes[thread.process.value].observation != profile::Observation::outside) {
+      continue;
+    }
+    const double lived_s = elapsed_s(thread, session.end_ns);
+    all_s += lived_s;
+    if (!waits.threads[thread.id.value]) {
+      missing_s += lived_s;
+      ++missing;
+    }
+  }
+  if (session.config.measure_waits == 0 || missing == 0 || missing_s < noticeable_share * all_s) {
+    return std::nullopt;
+  }
+  return count_of(missing, "thread was", "threads were") + " not looked at (--waits), mostly because " +
+         (missing == 1 ? "it was" : "they were") + " there too briefly: what " + (missing == 1 ? "it" : "they") +
+         " waited, " + seconds_in_words(missing_s) + " at most, is in no figure";
 }
 
 void name_awaited(MeasuredWaits& waits, DataObjects& objects) {

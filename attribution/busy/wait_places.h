@@ -4,7 +4,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "attribution/model/model.h"
@@ -37,6 +39,11 @@ struct MeasuredWaits {
 };
 [[nodiscard]] MeasuredWaits measured_waits(const WaitRows& rows, const ProgramView& view, const StackTable& stacks,
                                            std::uint64_t end_ns, std::vector<LoopRow>& loops);
+
+/// Says how many threads that were watched from outside no look stands for. Nothing if that matters little.
+[[nodiscard]] std::optional<std::string> not_looked_at_in_words(const MeasuredWaits& waits, const ProgramView& view,
+                                                                std::span<const profile::ProcessRow> processes,
+                                                                const profile::Session& session);
 
 /// Fills in the objects of places from the addresses of futexes.
 void name_awaited(MeasuredWaits& waits, DataObjects& objects);

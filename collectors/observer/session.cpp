@@ -397,6 +397,7 @@ void Session::end() {
     handle(arrival);
   }
   watches_.close_all();
+  waits_.look_at_last(targets_);
   for (const auto& process : targets_.processes()) {
     for (const auto& thread : process->threads()) {
       close_events(*thread);

@@ -21,6 +21,7 @@ namespace {
 
 constexpr std::uint64_t second = 1'000'000'000;
 constexpr std::uint64_t first_pause_ns = 10'000'000;
+constexpr std::uint64_t never = UINT64_MAX;
 
 using Text = std::array<char, 256>;
 
@@ -34,6 +35,12 @@ std::optional<ScheduleTimes> times_of(const WaitLooks& looks) {
   Text text;
   const auto read = looks.schedule.valid() ? text_of(looks.schedule, text) : std::nullopt;
   return read ? parse_schedule(*read) : std::nullopt;
+}
+
+/// From when on the first look counts: since the thread was met, if it began while it was observed, so that the
+/// scheduler's times are of that time; else from that look on.
+LookTime first_moment(const WatchedThread& thread, const LookTime& first) {
+  return thread.life_before_ns == 0 ? LookTime{std::min(thread.begin_ns, first.now_ns), 0} : first;
 }
 
 UniqueFd open_file(const std::string& folder, const char* name) {
@@ -118,7 +125,7 @@ WaitSampler::WaitSampler(const profile::SessionConfig& config, std::uint64_t ran
     : budget_(config.budget),
       random_(random),
       pause_ns_(first_pause_ns),
-      due_ns_(config.measure_waits != 0 ? now_ns : UINT64_MAX),
+      due_ns_(config.measure_waits != 0 ? now_ns : never),
       tell_due_ns_(now_ns + second),
       reviewed_ns_(now_ns) {}
 
@@ -188,7 +195,7 @@ void WaitSampler::look(WatchedThread& thread) {
   const LookTime time{monotonic_ns(), times ? std::optional(times->awake_ns) : std::nullopt};
   const auto before = std::exchange(looks.times, times);
   if (!looks.tally) {
-    looks.tally.emplace(time);
+    looks.tally.emplace(first_moment(thread, time));
   }
   if (times && before && times->turns == before->turns && looks.tally->is_asleep()) {
     looks.tally->still_asleep(time);
@@ -224,6 +231,13 @@ void WaitSampler::look(const Targets& targets, std::uint64_t now_ns) {
   ++rounds_;
   const double by_chance = 0.5 + uniform(random_);  // mean 1
   due_ns_ = monotonic_ns() + static_cast<std::uint64_t>(static_cast<double>(pause_ns_) * by_chance);
+}
+
+void WaitSampler::look_at_last(const Targets& targets) {
+  if (due_ns_ != never) {
+    due_ns_ = 0;
+    look(targets, monotonic_ns());
+  }
 }
 
 void WaitSampler::leave(WatchedThread& thread) { tell(thread); }

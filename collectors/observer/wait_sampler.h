@@ -32,6 +32,8 @@ class WaitSampler {
   [[nodiscard]] std::uint64_t due_ns() const { return due_ns_; }
   /// Looks at all threads, if it is due.
   void look(const Targets& targets, std::uint64_t now_ns);
+  /// Looks at those that are left at the end: else the time since the look before would be without one.
+  void look_at_last(const Targets& targets);
   /// Tells what is not told yet of a thread, which is parted with next.
   static void leave(WatchedThread& thread);
   /// Sets the pause. `cpu_ns`: of the threads, so far.

@@ -63,7 +63,17 @@ class WaitPlacesTest : public testing::Test {
     row.futex = futex;
     row.stack = stacks_.enter(std::move(stack));
   }
-  MeasuredWaits waits() { return measured_waits({timed_, rows_}, view_, stacks_, 1000, loops_); }
+  /// Threads without an end have lived for as long as the looks at them stand for.
+  MeasuredWaits waits() {
+    for (profile::ThreadRow& thread : threads_) {
+      const bool known = thread.end_ns != 0;
+      for (const profile::SampledWaitRow& row : rows_) {
+        const bool counts = !known && row.thread == thread.id && row.kind == LookKind::all;
+        thread.end_ns += counts ? row.looked_ns : 0;
+      }
+    }
+    return measured_waits({timed_, rows_}, view_, stacks_, 1000, loops_);
+  }
 
   std::vector<profile::ProcessRow> processes_{1};
   std::vector<profile::ThreadRow> threads_ = make_threads(3);
@@ -159,7 +169,8 @@ TEST_F(WaitPlacesTest, AFewLooksThatAgreeProveLittleAndASleepThatLastsIsExact) {
   asleep(0, 2, 0x402000, {libc + 0x210, app + 0x110});
   looked(0, 2, 10);
   const WaitPlace few = waits().places.at(0);
-  EXPECT_GT(few.waited_ci95.high, few.waited_s + 0.005);
+  EXPECT_LT(few.waited_ci95.low, few.waited_s - 0.005);
+  EXPECT_EQ(few.waited_ci95.high, few.waited_s) << "it has not lived for longer";
   for (profile::SampledWaitRow& row : rows_) {
     row.spread_ns = 0;
   }
@@ -192,6 +203,50 @@ TEST_F(WaitPlacesTest, OneReasonToSleepHasAllOfTheSleep) {
   EXPECT_NEAR(found.waited_s, 0.4, 1e-9);
   EXPECT_LT(found.waited_ci95.high, 0.42);
   EXPECT_GT(found.waited_ci95.high, 0.405) << "it may have others, which no look has met";
+}
+
+TEST_F(WaitPlacesTest, TimeThatNoLookStandsForIsLikeTheRestButUnsure) {
+  asleep(0, 50, 0x402000, {libc + 0x210, app + 0x110});
+  looked(0, 100, 10);
+  asleep(1, 2, 0x402000, {libc + 0x210, app + 0x210});
+  looked(1, 2, 10);
+  for (profile::SampledWaitRow& row : rows_) {
+    row.spread_ns = 0;
+  }
+  threads_[0].end_ns = 1100 * ms;
+  threads_[1].end_ns = 1000 * ms;
+  const MeasuredWaits found = waits();
+  const WaitPlace& brief = found.places.at(0);
+  EXPECT_NEAR(brief.waited_s, 1, 1e-9);
+  EXPECT_NEAR(brief.waited_ci95.low, 1 - 1.96 * 0.98 * std::sqrt(0.75 * 0.25), 1e-3);
+  EXPECT_EQ(brief.waited_ci95.high, 1);
+  const WaitPlace& half = found.places.at(1);
+  EXPECT_NEAR(half.waited_s, 0.55, 1e-9);
+  EXPECT_NEAR(half.waited_ci95.high - half.waited_s, 1.96 * 0.1 * 0.5, 1e-3);
+  EXPECT_NEAR(found.threads[0]->lock_s, 0.55, 1e-9);
+}
+
+TEST_F(WaitPlacesTest, ThreadsThatNoLookStandsForAreUnknown) {
+  processes_[0].observation = profile::Observation::outside;
+  looked(0, 100, 10);
+  looked(1, 1, 0);
+  asleep(1, 1, 0x402000, {libc + 0x210, app + 0x110});
+  rows_.back().looked_ns = 0;
+  threads_[1].end_ns = 5 * ms;
+  const MeasuredWaits found = waits();
+  EXPECT_FALSE(found.threads[1]);
+  EXPECT_TRUE(found.places.empty()) << "not 0 s";
+  profile::Session session;
+  session.end_ns = 1000;
+  session.config.measure_waits = 1;
+  const auto said = [&] { return not_looked_at_in_words(found, view_, processes_, session); };
+  EXPECT_FALSE(said()) << "it is too little to matter";
+  threads_[1].end_ns = 500 * ms;
+  ASSERT_TRUE(said());
+  EXPECT_NE(said()->find("2 threads were not looked at"), std::string::npos) << *said();
+  EXPECT_NE(said()->find("500 ms at most"), std::string::npos) << *said();
+  processes_[0].observation = profile::Observation::preloaded;
+  EXPECT_FALSE(said());
 }
 
 TEST_F(WaitPlacesTest, ObjectsAreNamedByTheirFutexes) {

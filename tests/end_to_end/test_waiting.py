@@ -9,6 +9,7 @@ import os
 import signal
 import sqlite3
 import subprocess
+import sys
 import time
 
 import harness
@@ -287,6 +288,26 @@ class FromOutside(harness.Case):
         report = self.report(profile)
         self.check_times("mutex", report, truth, [report["duration_s"] / thread["elapsed_s"] for thread in truth["threads"]])
         self.check_place(next(place for place in report["waiting"] if place["kind"] == "mutex"), "a_mutex.lock()", "a_mutex")
+
+    @needs_events
+    def test_crowds_are_looked_at_seldom(self):
+        """Few looks fall on each of many threads: the time before the first and after the last one counts, too."""
+        program = ("import threading, time\n"
+                   "go = threading.Semaphore(0)\n"
+                   "crowd = [threading.Thread(target=go.acquire) for _ in range(100)]\n"
+                   "[thread.start() for thread in crowd]\n"
+                   "time.sleep(1)\n"
+                   "go.release(100)\n"
+                   "[thread.join() for thread in crowd]\n")
+        profile = self.path("crowd.db")
+        result = harness.run([harness.CROSSTALK, "record", "-q", "--observer", "--waits", "-o", profile, "--", sys.executable, "-c", program])
+        self.assertEqual(result.status, 0, result.stderr)
+        report = self.report(profile)
+        waited = sum(place["waited_s"] for place in report["waiting"])
+        low = sum(place["waited_ci95"][0] for place in report["waiting"])
+        print(f"found {waited:.1f} s, from {low:.1f} s, of about 100 s")
+        self.assertGreater(waited, 60)
+        self.assertLess(low, 101)
 
     @needs_events
     def test_who_waits_for_nobody_has_no_waits(self):
