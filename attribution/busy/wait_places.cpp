@@ -78,9 +78,9 @@ struct SleepOfThread {
   [[nodiscard]] double variance_s2(const LookSum& here) const {
     const LookSum& of = by_scheduler() ? asleep : all.looks != 0 ? all : here;
     const double one_s2 = of.square_s2 / static_cast<double>(of.looks);
-    const double others_s2 = std::max(0.0, of.square_s2 - here.square_s2) + one_s2;
+    const double p = (std::min(here.square_s2, of.square_s2) + one_s2) / (of.square_s2 + 2 * one_s2);
     const double factor = scale();
-    return of.square_s2 > 0 ? factor * factor * here.square_s2 * others_s2 / (of.square_s2 + 2 * one_s2) : 0;
+    return here.square_s2 > 0 && of.square_s2 > 0 ? factor * factor * of.square_s2 * p * (1 - p) : 0;
   }
 };
 using SleepByThread = std::map<std::uint32_t, SleepOfThread>;

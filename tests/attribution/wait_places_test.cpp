@@ -165,6 +165,14 @@ TEST_F(WaitPlacesTest, TheIntervalIsThatOfDrawingMoments) {
   EXPECT_NEAR(half.waited_s - half.waited_ci95.low, half.waited_ci95.high - half.waited_s, 1e-9);
 }
 
+TEST_F(WaitPlacesTest, ARareOutcomeIsUnsureToo) {
+  asleep(0, 1, 0x402000, {libc + 0x210, app + 0x110});
+  looked(0, 9, 10);
+  const WaitPlace rare = waits().places.at(0);
+  const double p = 2. / 11;
+  EXPECT_NEAR(rare.waited_ci95.high - rare.waited_s, 1.96 * 0.01 * std::sqrt(9 * p * (1 - p)), 1e-4);
+}
+
 TEST_F(WaitPlacesTest, AFewLooksThatAgreeProveLittleAndASleepThatLastsIsExact) {
   asleep(0, 2, 0x402000, {libc + 0x210, app + 0x110});
   looked(0, 2, 10);
