@@ -384,6 +384,11 @@ MeasuredSamples Session::measured() const {
 }
 
 void Session::forget_told() {
+  for (const auto& process : targets_.processes()) {
+    for (const auto& thread : process->threads()) {
+      WaitSampler::leave(*thread);
+    }
+  }
   targets_.forget_told();
   waits_.forget_told();
   rested_ = false;

@@ -34,7 +34,7 @@ class WaitSampler {
   void look(const Targets& targets, std::uint64_t now_ns);
   /// Looks at those that are left at the end: else the time since the look before would be without one.
   void look_at_last(const Targets& targets);
-  /// Tells what is not told yet of a thread, which is parted with next.
+  /// Tells what is not told yet of a thread: it is parted with next, or a profile ends.
   static void leave(WatchedThread& thread);
   /// Sets the pause. `cpu_ns`: of the threads, so far.
   void review(std::uint64_t cpu_ns, std::uint64_t now_ns);

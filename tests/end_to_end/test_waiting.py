@@ -3,6 +3,7 @@
 by thread, kind and source line, and have its place in where their time went. Needs no PMU."""
 
 import contextlib
+import glob
 import json
 import linecache
 import os
@@ -288,6 +289,20 @@ class FromOutside(harness.Case):
         report = self.report(profile)
         self.check_times("mutex", report, truth, [report["duration_s"] / thread["elapsed_s"] for thread in truth["threads"]])
         self.check_place(next(place for place in report["waiting"] if place["kind"] == "mutex"), "a_mutex.lock()", "a_mutex")
+
+    @needs_events
+    def test_each_of_several_profiles_has_its_own(self):
+        result = harness.run([harness.CROSSTALK, "record", "-q", "--observer", "--waits", "--switch-output", "400ms", "-o",
+                              self.path("several.db"), "--", workload("waiting"), "--at", "barrier", "--rounds", "700"])
+        self.assertEqual(result.status, 0, result.stderr)
+        inner = sorted(glob.glob(self.path("several.db.*")))[1:-1]
+        self.assertGreater(len(inner), 2)
+        for profile in inner:
+            report = self.report(profile)
+            waited = sum(waited_by(report, {"barrier"}).values())
+            print(f"{waited:.3f} s of {report['duration_s']:.3f} s")
+            self.assertGreater(waited, 0)
+            self.assertLess(waited, 2 * report["duration_s"])
 
     @needs_events
     def test_crowds_are_looked_at_seldom(self):
