@@ -309,9 +309,8 @@ std::optional<std::string> not_looked_at_in_words(const MeasuredWaits& waits, co
   if (session.config.measure_waits == 0 || missing == 0 || missing_s < noticeable_share * all_s) {
     return std::nullopt;
   }
-  return count_of(missing, "thread was", "threads were") + " not looked at (--waits), mostly because " +
-         (missing == 1 ? "it was" : "they were") + " there too briefly: what " + (missing == 1 ? "it" : "they") +
-         " waited, " + seconds_in_words(missing_s) + " at most, is in no figure";
+  return count_of(missing, "thread was", "threads were") + " not looked at (--waits): what " +
+         (missing == 1 ? "it" : "they") + " waited, " + seconds_in_words(missing_s) + " at most, is in no figure";
 }
 
 void name_awaited(MeasuredWaits& waits, DataObjects& objects) {
