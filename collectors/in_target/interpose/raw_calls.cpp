@@ -25,6 +25,11 @@ namespace {
 CROSSTALK_REAL constinit RealFunction<int(int, unsigned long, unsigned long, unsigned long, unsigned long)> real_prctl(
     "prctl");
 
+// By number, as not all system headers have them.
+constexpr int futex_waitv_call = 449;  // Linux 5.16
+constexpr int futex_wait_call = 455;   // Linux 6.7
+constexpr long lock_pi_2 = 13;         // Linux 5.14
+
 #ifndef PR_SET_SYSCALL_USER_DISPATCH  // Linux 5.11
 constexpr int PR_SET_SYSCALL_USER_DISPATCH = 59;
 #endif
@@ -85,15 +90,17 @@ constexpr std::uint64_t bit_of(long number, std::size_t word) {
 }
 constexpr std::uint64_t noted(std::size_t word) {
   std::uint64_t bits = 0;
-  for (const long number : {SYS_munmap, SYS_rt_sigaction, SYS_mremap, SYS_mlockall, SYS_prctl, SYS_unshare,
-                            SYS_perf_event_open, SYS_seccomp, SYS_close_range, SYS_futex}) {
+  for (const long number :
+       {SYS_munmap, SYS_rt_sigaction, SYS_mremap, SYS_mlockall, SYS_prctl, SYS_unshare, SYS_perf_event_open,
+        SYS_seccomp, SYS_close_range, SYS_futex, futex_waitv_call, futex_wait_call}) {
     bits |= bit_of(number, word);
   }
   return bits;
 }
 /// A bit for each system call that may concern the core.
-__attribute__((visibility("hidden"))) extern const std::uint64_t crosstalk_noted_calls[7];
-const std::uint64_t crosstalk_noted_calls[7] = {noted(0), noted(1), noted(2), noted(3), noted(4), noted(5), noted(6)};
+__attribute__((visibility("hidden"))) extern const std::uint64_t crosstalk_noted_calls[8];
+const std::uint64_t crosstalk_noted_calls[8] = {noted(0), noted(1), noted(2), noted(3),
+                                                noted(4), noted(5), noted(6), noted(7)};
 
 long crosstalk_lock_all(long /*number*/, long flags) { return wrap_mlockall(static_cast<int>(flags)); }
 
@@ -107,7 +114,8 @@ __attribute__((visibility("hidden"))) long crosstalk_wait_at_futex(long number, 
 
 bool waits_at_futex(long operation) {
   const long command = operation & ~long{FUTEX_PRIVATE_FLAG | FUTEX_CLOCK_REALTIME};
-  return measures_waits() && lends_stacks() && (command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET);
+  return command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET || command == FUTEX_WAIT_REQUEUE_PI ||
+         command == FUTEX_LOCK_PI || command == lock_pi_2;
 }
 
 /// Returns the function to jump to.
@@ -152,7 +160,9 @@ __attribute__((visibility("hidden"), used)) void* crosstalk_prepare_syscall(long
       on_unmap(static_cast<std::uint64_t>(first), static_cast<std::uint64_t>(second));
       break;
     case SYS_futex:
-      if (waits_at_futex(second)) {
+    case futex_waitv_call:
+    case futex_wait_call:
+      if ((number != SYS_futex || waits_at_futex(second)) && measures_waits() && lends_stacks()) {
         return reinterpret_cast<void*>(&crosstalk_wait_at_futex);  // NOLINT
       }
       break;
@@ -175,7 +185,7 @@ syscall:
   .cfi_startproc
   endbr64
   movq crosstalk_real_syscall(%rip), %rax
-  cmpq $447, %rdi
+  cmpq $511, %rdi
   ja 2f
   btq %rdi, crosstalk_noted_calls(%rip)
   jc 1f

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <thread>
 
 #include "tests/in_target/guest_core.h"
@@ -196,6 +197,19 @@ void futexes() {
           CHECK(syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 1, &brief, nullptr, 0) == -1);
           CHECK(errno == ETIMEDOUT);
         }) == 1);
+  int owned = 1;  // by process 1
+  CHECK(waits_of([&] { CHECK(syscall(SYS_futex, &owned, FUTEX_LOCK_PI_PRIVATE, 0, &brief, nullptr, 0) == -1); }) == 1);
+  struct {
+    std::uint64_t value, address;
+    std::uint32_t flags, reserved;
+  } const waiter{1, reinterpret_cast<std::uint64_t>(&word), FUTEX_PRIVATE_FLAG | 2, 0};
+  constexpr long futex_waitv_call = 449;
+  CHECK(waits_of([&] {
+          CHECK(syscall(futex_waitv_call, &waiter, 1, 0, &brief, CLOCK_MONOTONIC) == -1);
+          CHECK(errno == ETIMEDOUT || errno == ENOSYS);  // the time has long passed
+        }) == 1);
+  CHECK(syscall(511) == -1);
+  CHECK(errno == ENOSYS);
   CHECK(syscall(SYS_futex, &word, FUTEX_WAIT_BITSET_PRIVATE, 2, nullptr, nullptr, ~0) == -1);
   CHECK(errno == EAGAIN);
 }
