@@ -301,6 +301,10 @@ std::string function_name(const Unit& unit, Dwarf_Die& die) {
   if (name == nullptr) {
     return {};
   }
+  // GCC names the parts that it makes of a function, like a parallel region's, by their symbols.
+  if (std::string shown = demangle(name); shown != name) {
+    return shown;
+  }
   // From a concrete instance over its abstract one to the declaration in a class: any of them may be in a scope.
   Dwarf_Die at = die;
   for (int step = 0; step < most_references; ++step) {

@@ -46,6 +46,13 @@ TEST_P(Lines, NamesAreDemangled) {
   EXPECT_EQ(location.frames[0].function, "space::overloaded(long, int*)");
 }
 
+TEST_P(Lines, NamesThatAreSymbolsAreDemangled) {
+  Program program(GetParam());
+  const CodeLocation& location = program.symbols.locate(program.id, program.address("_ZL6partofl"));
+  ASSERT_FALSE(location.frames.empty());
+  EXPECT_EQ(location.frames[0].function, "partof(long)");
+}
+
 TEST_P(Lines, FunctionsWithoutLinkageNameHaveTheirScope) {
   Program program(GetParam());
   bool inlined = false;
