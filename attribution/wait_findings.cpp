@@ -2,6 +2,7 @@
 #include "attribution/wait_findings.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <set>
@@ -17,6 +18,7 @@ namespace {
 
 constexpr double least_share = 0.05;  // of the waiting threads' elapsed time
 constexpr std::size_t most = 2;
+constexpr double normal_95 = 1.96;
 constexpr std::size_t most_places = 3;  // that a sentence names
 
 /// The waits for one lock or barrier, or at one place where it is not known which.
@@ -26,6 +28,7 @@ struct Wait {
   bool one_of_several = false;           // the object has several locks
   std::vector<const WaitPlace*> places;  // longest first
   double waited_s = 0;
+  double variance_s2 = 0;  // of waited_s
   bool sampled = false;
   std::set<std::uint32_t> threads;
 };
@@ -91,11 +94,10 @@ NamesAt names_at(const Analysis& analysis, const WaitPlace& place) {
 }
 
 /// The object that has nearly all of the place's sampled waits, by the address of their futex; nullopt if there is
-/// none, or if its name says nothing.
+/// none.
 std::optional<Awaited> awaited_at(const WaitPlace& place) {
   constexpr double nearly_all = 0.9;
-  if (place.objects.empty() || place.objects.front().kind == ObjectKind::unknown ||
-      place.objects.front().waited_s < nearly_all * place.waited_s) {
+  if (place.objects.empty() || place.objects.front().waited_s < nearly_all * place.waited_s) {
     return std::nullopt;
   }
   const WaitPlace::Object& object = place.objects.front();
@@ -140,13 +142,14 @@ std::vector<Wait> waits_of(const Analysis& analysis) {
     const std::string words = object ? object_in_words(object->row) : "";
     Wait& wait = waits[{place.kind, !object ? " " + at : place.sampled ? words : object->row.name}];
     wait.kind = place.kind;
-    if (object) {
+    if (object && (!place.sampled || object->row.kind != ObjectKind::unknown)) {  // an address says nothing to readers
       wait.object = object->row.name;
       wait.object_words = words;
       wait.one_of_several = object->one_of_several;
     }
     wait.places.push_back(&place);
     wait.waited_s += place.waited_s;
+    wait.variance_s2 += std::pow((place.waited_ci95.high - place.waited_s) / normal_95, 2);
     wait.sampled = wait.sampled || place.sampled;
     for (const WaitPlace::Thread& thread : place.threads) {
       wait.threads.insert(thread.thread);
@@ -200,6 +203,14 @@ std::string places_in_words(const Wait& wait) {
   return text + (wait.places.size() > shown ? ", and others" : "");
 }
 
+/// "43 %"; of sampled waits "about 31 % (29 to 33 %)".
+std::string share_in_words(const Wait& wait, double share) {
+  const double off = wait.waited_s > 0 ? share * normal_95 * std::sqrt(wait.variance_s2) / wait.waited_s : 0;
+  const std::string range = percent_range({share - off, share + off});
+  return !wait.sampled || range == "about " + percent(share) ? percent(share)
+                                                             : "about " + percent(share) + " (" + range + ")";
+}
+
 Finding finding_of(const Analysis& analysis, const Wait& wait, double share) {
   const bool lock = profile::class_of(wait.kind) == profile::WaitClass::lock;
   const bool one_thread = wait.threads.size() == 1;
@@ -216,7 +227,7 @@ Finding finding_of(const Analysis& analysis, const Wait& wait, double share) {
       (wait.one_of_several ? "a " : "the ") + noun_of_wait(wait.kind, one_thread) + (wait.one_of_several ? " of" : "") +
       (wait.object.empty() ? "" : " `" + wait.object_words + "`") + " in " + places_in_words(wait) + ": " +
       seconds_in_words(wait.waited_s) +
-      (share > 0 ? ", " + percent(share) + (one_thread ? " of its elapsed time" : " of their elapsed time")
+      (share > 0 ? ", " + share_in_words(wait, share) + (one_thread ? " of its elapsed time" : " of their elapsed time")
                  : " of elapsed time") +
       (wait.sampled ? ", asleep (sampled from outside). " : ", from call to return. ") + finding.advice;
   return finding;

@@ -2,8 +2,10 @@
 #include "attribution/busy/wait_places.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <map>
 #include <string>
 #include <string_view>
@@ -165,11 +167,14 @@ class Places {
     place.sampled = sampled;
     place.function = frame.function, place.file = frame.source.file, place.line = frame.source.line;
     place.through = call.through;
+    place.for_end = call.for_end();
     place.loop = loop ? std::optional(loops_[*loop].id) : place.loop;
     place.waited_s += part.waited_s;
     place.count += part.count;
     add_thread(part, place);
-    add_to_loops(part, call.kind, sampled, loop);
+    if (!call.for_end()) {
+      add_to_loops(part, call.kind, sampled, loop);
+    }
     return found;
   }
 
@@ -224,6 +229,13 @@ class Places {
   std::map<std::pair<std::uint32_t, const std::uint64_t*>, WaitingCall> sampled_calls_;  // by process and stack
   std::map<std::tuple<bool, WaitKind, std::string, std::uint32_t, std::string>, Found> places_;
 };
+
+/// "memory at 0x55ac78270f40".
+std::string futex_in_words(std::uint64_t address) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "memory at 0x%llx", static_cast<unsigned long long>(address));
+  return text.data();
+}
 
 /// The path to a lock without the library's own fields: "queue.guard" of "queue.guard._M_mutex.__data.__lock".
 std::string without_insides(const std::string& field) {
@@ -280,7 +292,9 @@ MeasuredWaits measured_waits(const WaitRows& rows, const ProgramView& view, cons
     if (view.knows(row.thread) && row.kind == LookKind::waiting && row.looked_ns != 0) {
       const WaitingCall& call = places.call_of(row);
       const double waited_s = slept.at(row.thread.value).scale() * static_cast<double>(row.looked_ns) / ns_per_s;
-      of_thread(row.thread, result).add(profile::class_of(call.kind), waited_s);
+      if (!call.for_end()) {
+        of_thread(row.thread, result).add(profile::class_of(call.kind), waited_s);
+      }
       places.add(row, call, waited_s);
     }
   }
@@ -320,8 +334,9 @@ void name_awaited(MeasuredWaits& waits, DataObjects& objects) {
       const DataRef ref = objects.resolve(futex.thread, futex.time_ns, futex.address);
       const DataObject& known = objects[ref.object];
       const std::string field = without_insides(objects.field(ref.object, ref.offset));
-      WaitPlace::Object& object = by_name[{known.name, field}];
-      object = {known.name, field, known.place, known.kind, object.waited_s + futex.waited_s};
+      const std::string name = known.kind == ObjectKind::unknown ? futex_in_words(futex.address) : known.name;
+      WaitPlace::Object& object = by_name[{name, field}];
+      object = {name, field, known.place, known.kind, object.waited_s + futex.waited_s};
     }
     std::vector<WaitPlace::Object>& named = waits.places[i].objects;
     for (auto& [name, object] : by_name) {

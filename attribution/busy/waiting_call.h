@@ -17,6 +17,11 @@ struct WaitingCall {
   symbolizer::Frame frame;           // the program's own code that waits; if there is none, the innermost function
   std::string through;               // the library's function that it calls; empty: it enters the kernel itself
   std::optional<ModulePlace> place;  // of `frame`; none: in no known module
+
+  /// True if the thread waits for the end of another one (pthread_join, std::thread::join).
+  [[nodiscard]] bool for_end() const {
+    return kind == profile::WaitKind::futex && through.find("join") != std::string::npos;
+  }
 };
 
 /// `stack`: addresses, innermost first.

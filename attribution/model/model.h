@@ -301,6 +301,7 @@ struct WaitPlace {
   std::uint64_t looks = 0;           // that found threads asleep there
   Interval waited_ci95 = {};         // of waited_s
   std::string through = {};          // the library's function that is called; empty: none
+  bool for_end = false;              // of another thread: no wait for a lock, barrier or condition
   std::vector<Object> objects = {};  // most first; empty: not known
 };
 /// The time of a thread in a region that the program marks, inner regions included.

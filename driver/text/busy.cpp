@@ -232,10 +232,11 @@ void draw_wait_places(Canvas& canvas, const attribution::Analysis& analysis, std
                                                             : "measured; all threads together");
   for (const attribution::WaitPlace* place : shown) {
     const std::string name = place->function.empty() ? "[other places]" : place->function;
-    canvas.line("    " + pad_right(attribution::wait_kind_name(place->kind), kind_columns) + "  " +
+    const char* const kind = place->for_end ? "join" : attribution::wait_kind_name(place->kind);
+    canvas.line("    " + pad_right(kind, kind_columns) + "  " +
                 place_cell(canvas, name, source_text(place->file, place->line), canvas.width() - 46) + "  " +
                 pad_left(seconds_text(place->waited_s), share_columns) + "  " + evidence_of(*place));
-    if (const std::string awaited = awaited_in_words(*place); !awaited.empty()) {
+    if (const std::string awaited = awaited_in_words(*place); !awaited.empty() && !place->for_end) {
       canvas.paragraph("      ", awaited);
     }
   }

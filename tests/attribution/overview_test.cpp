@@ -590,19 +590,34 @@ TEST(Findings, SampledWaitsAreForTheObjectOfTheirFutex) {
   for (WaitPlace& place : a.wait_places) {
     place.sampled = true;
     place.objects = {{"queue", "guard", "", ObjectKind::global, place.waited_s}};
+    place.waited_ci95 = {place.waited_s - 0.12, place.waited_s + 0.12};
   }
   const Finding finding = findings_of(a)[0];
   EXPECT_EQ(finding.object, "queue");
-  EXPECT_EQ(
-      finding.sentence,
-      "Threads 0 and 1 wait for the mutex `queue.guard` in take() at a.cpp:14 and put() at a.cpp:20: 1.5 s, 38 % of "
-      "their elapsed time, asleep (sampled from outside). Take the lock less often, hold it for less time, or divide "
-      "the "
-      "data that it protects among several locks.");
+  EXPECT_EQ(finding.sentence,
+            "Threads 0 and 1 wait for the mutex `queue.guard` in take() at a.cpp:14 and put() at a.cpp:20: 1.5 s, "
+            "about 38 % (33 to 42 %) of their elapsed time, asleep (sampled from outside). Take the lock less often, "
+            "hold it for less time, or divide "
+            "the "
+            "data that it protects among several locks.");
   a.wait_places[1].objects[0].field = "other";
   EXPECT_EQ(findings_of(a)[0].sentence.find("put()"), std::string::npos) << "another lock";
   a.wait_places[0].objects[0].kind = ObjectKind::unknown;
   EXPECT_EQ(findings_of(a)[0].object, "") << "an address is no name";
+}
+
+TEST(Findings, OneAddressIsOneLock) {
+  Analysis a = analysis_of_waits();
+  for (WaitPlace& place : a.wait_places) {
+    place.sampled = true;
+    place.objects = {{"memory at 0x1230", "", "", ObjectKind::unknown, place.waited_s}};
+    place.waited_ci95 = {place.waited_s, place.waited_s};
+  }
+  EXPECT_TRUE(findings_of(a)[0].sentence.starts_with(
+      "Threads 0 and 1 wait for the mutex in take() at a.cpp:14 and put() at a.cpp:20: 1.5 s, 38 % of their elapsed"))
+      << findings_of(a)[0].sentence;
+  a.wait_places[1].objects[0].name = "memory at 0x1238";
+  EXPECT_EQ(findings_of(a)[0].sentence.find("put()"), std::string::npos) << "another lock";
 }
 
 TEST(Findings, ALockThatIsKnownHasAllOfItsPlaces) {

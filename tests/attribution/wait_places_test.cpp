@@ -110,6 +110,32 @@ TEST_F(WaitPlacesTest, KindsOfCalls) {
       << "which takes its mutex again before it returns";
 }
 
+TEST_F(WaitPlacesTest, ALibraryThatJumpsToItsWaitIsNamedByTheCall) {
+  place(0, 0x600, frame("GOMP_parallel@plt"));
+  place(1, 0x900, {});
+  std::vector<std::uint8_t> code(16, 0x90);
+  code[0xb] = 0xe8;  // call 0x600, which ends at 0x110
+  code[0xc] = 0xf0, code[0xd] = 0x04, code[0xe] = code[0xf] = 0;
+  code_.bytes[{0, 0x100}] = code;
+  const WaitingCall found = call({libc + 0x910, app + 0x110});
+  EXPECT_EQ(found.kind, WaitKind::team);
+  EXPECT_EQ(found.through, "GOMP_parallel");
+  EXPECT_EQ(found.frame.function, "take");
+  EXPECT_EQ(call({libc + 0x210, app + 0x110}).kind, WaitKind::mutex) << "the stack tells";
+  code[0xb] = 0x90;
+  EXPECT_EQ(call({libc + 0x910, app + 0x110}).kind, WaitKind::futex);
+}
+
+TEST_F(WaitPlacesTest, WaitingForAThreadsEndIsNoWaitForACondition) {
+  asleep(0, 50, 0x402000, {libc + 0x810, libc + 0x710, app + 0x310});
+  looked(0, 100, 10);
+  const MeasuredWaits found = waits();
+  ASSERT_EQ(found.places.size(), 1U);
+  EXPECT_TRUE(found.places[0].for_end);
+  EXPECT_NEAR(found.places[0].waited_s, 0.5, 1e-9);
+  EXPECT_EQ(found.threads[0]->total(), 0);
+}
+
 TEST_F(WaitPlacesTest, ALibraryThatIsLinkedIntoTheProgramIsKnownByItsNames) {
   const WaitingCall found = call({app + 0x410, app + 0x510});
   EXPECT_EQ(found.kind, WaitKind::condition);
@@ -123,6 +149,9 @@ TEST_F(WaitPlacesTest, WithoutTheProgramsCodeItIsTheInnermostFunction) {
   EXPECT_EQ(found.frame.function, "__futex_abstimed_wait_common");
   EXPECT_EQ(found.through, "");
   EXPECT_EQ(call({}).frame.function, "");
+  const WaitingCall of_library = call({libc + 0x810, libc + 0x310});  // a thread of a library
+  EXPECT_EQ(of_library.kind, WaitKind::condition);
+  EXPECT_EQ(of_library.frame.function, "__futex_abstimed_wait_common");
 }
 
 TEST_F(WaitPlacesTest, AddUpByPlaceAndThread) {
@@ -273,6 +302,18 @@ TEST_F(WaitPlacesTest, ObjectsAreNamedByTheirFutexes) {
   EXPECT_EQ(named[0].field, "") << "the object is a lock itself";
   EXPECT_NEAR(named[0].waited_s, 0.3, 1e-9);
   EXPECT_EQ(named[1].field, "guard") << "without the library's fields";
+}
+
+TEST_F(WaitPlacesTest, AFutexInNoObjectHasItsAddress) {
+  asleep(0, 10, 0x7f0000001238, {libc + 0x210, app + 0x110});
+  looked(0, 100, 10);
+  MeasuredWaits found = waits();
+  const BlockIndex blocks({});
+  const SharedIndex shared({});
+  DataObjects objects(view_, blocks, shared, stacks_);
+  name_awaited(found, objects);
+  ASSERT_EQ(found.places.at(0).objects.size(), 1U);
+  EXPECT_EQ(found.places[0].objects[0].name, "memory at 0x7f0000001238") << "a page has many locks";
 }
 
 TEST_F(WaitPlacesTest, TimedWaitsAreAsTheyWere) {

@@ -266,6 +266,9 @@ TEST(TextBusy, SampledWaitsHaveLooksAndTheirObjects) {
   EXPECT_NE(line_with(shown(analysis), "sampled from outside"), "");
   analysis.wait_places[0].objects.push_back({"other", "", "", attribution::ObjectKind::global, 0.1});
   EXPECT_NE(line_with(shown(analysis), "on queue.guard: 300 ms, other: 100 ms"), "");
+  analysis.wait_places[0].for_end = true;
+  EXPECT_TRUE(line_with(shown(analysis), "Queue::push(int)").starts_with("    join"));
+  EXPECT_EQ(line_with(shown(analysis), "on queue.guard"), "");
 }
 
 TEST(TextBusy, FitsTheWidthInEveryCharsetWhateverIsKnown) {
