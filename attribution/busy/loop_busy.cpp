@@ -344,7 +344,9 @@ void Figures::fill_advice(const LoopRow& loop, const Known& known, LoopFigures& 
   evidence.chain_share = chain_share(loop, known);
   evidence.local_share = local_share(loop, known);
   evidence.stores_only_new = known.traffic.stores_only_new;
-  evidence.imbalance = figures.imbalance;
+  if (figures.imbalance && is_beyond_chance(*figures.imbalance, loop)) {
+    evidence.imbalance = figures.imbalance;
+  }
   const auto code = innermost_loop(view_.code(), {loop.module_file, loop.header});
   const LoopPairs* const pairs = pairs_of(loop);
   if (code && pairs != nullptr && !inside_.contains(loop.id)) {

@@ -2,6 +2,7 @@
 #include "attribution/busy/loop_threads.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -46,6 +47,19 @@ std::optional<double> imbalance_of(const LoopRow& loop, const ProgramView& view)
     work_s.push_back(std::max(0.0, thread.cpu_s - thread.waiting_s));
   }
   return models::imbalance(work_s);
+}
+
+bool is_beyond_chance(double imbalance, const LoopRow& loop) {
+  const auto threads = static_cast<double>(loop.threads.size());
+  const auto samples = static_cast<double>(loop.samples);
+  if (threads < 2 || samples <= 0 || imbalance >= 1) {
+    return threads >= 2 && samples > 0;
+  }
+  // The greatest of n numbers of about m samples each is above m by the square root of m times this, at most, nearly
+  // always.
+  const double deviations = 1 + std::sqrt(2 * std::log(threads));
+  const double above_mean = imbalance / (1 - imbalance);
+  return above_mean > deviations * std::sqrt(threads / samples);
 }
 
 }  // namespace crosstalk::attribution

@@ -19,4 +19,7 @@ namespace crosstalk::attribution {
 /// same time: those that came one after another waited for nobody.
 [[nodiscard]] std::optional<double> imbalance_of(const LoopRow& loop, const ProgramView& view);
 
+/// True if the imbalance is more than the samples of threads with equal work would show by chance.
+[[nodiscard]] bool is_beyond_chance(double imbalance, const LoopRow& loop);
+
 }  // namespace crosstalk::attribution

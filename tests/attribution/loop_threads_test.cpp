@@ -51,6 +51,17 @@ TEST_F(LoopThreads, ThatDoNothingButWaitHaveNoWorkToShareOut) {
   EXPECT_FALSE(imbalance(loop_of({{0, 1, 1, 1}, {1, 1, 1, 1.01}})));
 }
 
+TEST_F(LoopThreads, AnImbalanceIsBeyondChanceIfThereAreSamplesForIt) {
+  LoopRow loop = loop_of({{0, 0.24, 0.24, 0}, {1, 0.172, 0.172, 0}});
+  const double found = imbalance(loop).value();
+  EXPECT_FALSE(is_beyond_chance(found, loop)) << "no samples";
+  loop.samples = 103;
+  EXPECT_FALSE(is_beyond_chance(found, loop)) << "60 and 43 of them";
+  loop.samples = 1030;
+  EXPECT_TRUE(is_beyond_chance(found, loop));
+  EXPECT_FALSE(is_beyond_chance(0.02, loop));
+}
+
 TEST_F(LoopThreads, AreNoMoreAtOnceThanThereAreProcessors) {
   const LoopRow loop = loop_of({{0, 2, 2, 0}, {1, 2, 2, 0}, {2, 2, 2, 0}});
   models::Machine machine;
