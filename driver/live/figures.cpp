@@ -76,11 +76,22 @@ class Latest {
   std::map<std::invoke_result_t<KeyOf, const Row&>, const Row*> rows_;
 };
 
+bool has_some_cost(const Analysis& analysis) {
+  return analysis.communication.true_sharing.cost_s || analysis.communication.false_sharing.cost_s;
+}
+
 /// False if too little was watched in the refresh to know costs.
 bool costs_known(const Analysis& analysis) {
-  return analysis.communication.true_sharing.cost_s || analysis.communication.false_sharing.cost_s ||
+  return has_some_cost(analysis) ||
          std::none_of(analysis.warnings.begin(), analysis.warnings.end(),
                       [](const attribution::Warning& warning) { return warning.code == "too_few_events"; });
+}
+
+/// A warning of one refresh may not hold for the window.
+std::string message_of(const attribution::Warning& warning, const Analysis& window) {
+  return warning.code == "too_few_events" && has_some_cost(window)
+             ? "the costs of some refreshes are unknown: too few lines were watched in them. They are in no figure"
+             : warning.message;
 }
 
 std::vector<PairShare> costliest_pairs(const Matrix& cells) {
@@ -324,7 +335,7 @@ void fill_head(const Analysis& window, const Analysis& latest, const Circumstanc
                        window.session.config.budget, circumstances.producer_cpu_s};
   snapshot.losses = {window.sampling.lost, circumstances.unread_threads};
   for (const attribution::Warning& warning : window.warnings) {
-    snapshot.warnings.push_back({warning.code, warning.message});
+    snapshot.warnings.push_back({warning.code, message_of(warning, window)});
   }
 }
 

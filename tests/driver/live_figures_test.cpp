@@ -70,7 +70,9 @@ TEST(LiveFigures, RowsHaveTheLatestFiguresBesideTheWindows) {
 }
 
 TEST(LiveFigures, CostsOfARefreshWithTooFewWatchesAreUnknown) {
-  const attribution::Analysis window = analysis_of(0, 4);
+  attribution::Analysis window = analysis_of(0, 4);
+  window.communication.true_sharing.cost_s = 0.5;
+  window.warnings.push_back({"too_few_events", "costs are unknown: one watch"});
   attribution::Analysis latest = analysis_of(2, 4);
   latest.communication.cells.clear();
   latest.communication.true_sharing = latest.communication.false_sharing = {};
@@ -78,6 +80,18 @@ TEST(LiveFigures, CostsOfARefreshWithTooFewWatchesAreUnknown) {
   const Snapshot snapshot = snapshot_of(window, latest, {});
   EXPECT_FALSE(snapshot.cells[0].exchange.latest_cost_s);
   EXPECT_TRUE(snapshot.cells[0].exchange.cost_s);
+  const auto message = [&] {
+    for (const WarningRow& warning : snapshot_of(window, latest, {}).warnings) {
+      if (warning.code == "too_few_events") {
+        return warning.message;
+      }
+    }
+    return std::string();
+  };
+  EXPECT_TRUE(message().starts_with("the costs of some refreshes")) << "others are known";
+  window.communication.true_sharing.cost_s.reset();
+  window.communication.false_sharing.cost_s.reset();
+  EXPECT_EQ(message(), "costs are unknown: one watch");
 }
 
 TEST(LiveFigures, AGainThatIsMostLikelyNoneHasItsLimit) {
