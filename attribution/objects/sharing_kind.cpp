@@ -31,6 +31,7 @@ constexpr std::array known_functions = {
     Named{Purpose::condition, "sem_trywait"},
     Named{Purpose::condition, "sem_timedwait"},
     Named{Purpose::condition, "sem_clockwait"},
+    Named{Purpose::condition, "sem_getvalue"},
     Named{Purpose::condition, "counting_semaphore"},
     Named{Purpose::condition, "__new_sem_"},
     Named{Purpose::lock, "pthread_mutex_"},

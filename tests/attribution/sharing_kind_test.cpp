@@ -14,6 +14,7 @@ TEST(Purpose, ByFunctionsOfLibraries) {
   EXPECT_EQ(purpose_of_function("gomp_team_barrier_wait_end"), Purpose::barrier);
   EXPECT_EQ(purpose_of_function("pthread_barrier_wait"), Purpose::barrier);
   EXPECT_EQ(purpose_of_function("__pthread_cond_wait"), Purpose::condition);
+  EXPECT_EQ(purpose_of_function("sem_getvalue@GLIBC_2.34"), Purpose::condition);
   EXPECT_EQ(purpose_of_function("std::_Sp_counted_base<(__gnu_cxx::_Lock_policy)2>::_M_release()"),
             Purpose::reference_count);
   EXPECT_EQ(purpose_of_function("_int_free"), Purpose::allocator);
