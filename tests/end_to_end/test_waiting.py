@@ -12,6 +12,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from unittest import mock
 
 import harness
 from harness import needs_events, workload
@@ -265,6 +266,24 @@ class FromOutside(harness.Case):
     @needs_events
     def test_semaphore(self):
         self.check_place(self.recorded("semaphore", "600"), "sem_wait(", "turns")
+
+    @needs_events
+    def test_end_of_parallel_regions(self):
+        """GNU's library jumps to this wait. The thread that begins the regions is known to wait at their ends."""
+        with mock.patch.dict(os.environ, {"OMP_WAIT_POLICY": "passive"}):
+            report, truth = self.observe("waiting", "--at", "region", "--rounds", "600", options=["--observer", "--waits"])
+        first = truth["threads"][0]
+        by_tid = {thread["tid"]: thread for thread in report["threads"]}
+        ready_s = by_tid[first["tid"]]["waits"]["runnable"] or 0
+        found_s = waited_by(report, {"team"}).get(first["tid"], 0)
+        print(f"found {found_s:.3f} s, known {first['waited_s']:.3f} s; ready to run for {ready_s:.3f} s")
+        if ready_s > first["elapsed_s"] / 2:
+            self.skipTest("this machine is too busy: threads that wait are ready to run, not asleep")
+        slack_s = MAX_OFF * first["elapsed_s"]
+        self.assertLess(found_s, first["waited_s"] + slack_s)
+        self.assertGreater(found_s, first["waited_s"] - slack_s - ready_s)
+        place = next(place for place in report["waiting"] if place["kind"] == "team")
+        self.assertIn("GOMP_parallel", place["through"])
 
     @needs_events
     def test_atomic_wait(self):
