@@ -456,13 +456,6 @@ void sum_sampling(std::span<const Analysis* const> intervals, Analysis& sum) {
   sum.sampling.overhead_fraction = of_s > 0 ? std::optional(spent_s / of_s) : std::nullopt;
 }
 
-/// True if an interval alone had too little to say what all of them together say.
-bool is_said_by_sum(const Warning& warning, const Analysis& sum) {
-  const Communication& all = sum.communication;
-  return (warning.code == "no_samples" && sum.sampling.samples > 0) ||
-         (warning.code == "too_few_events" && (all.true_sharing.cost_s || all.false_sharing.cost_s));
-}
-
 /// Each kind once, in the words of the last interval that has it, in the order of their first time.
 void gather_warnings(std::span<const Analysis* const> intervals, Analysis& sum) {
   for (const Analysis* interval : intervals) {
@@ -477,7 +470,9 @@ void gather_warnings(std::span<const Analysis* const> intervals, Analysis& sum) 
       }
     }
   }
-  std::erase_if(sum.warnings, [&](const Warning& warning) { return is_said_by_sum(warning, sum); });
+  if (sum.sampling.samples > 0) {
+    std::erase_if(sum.warnings, [](const Warning& warning) { return warning.code == "no_samples"; });
+  }
 }
 
 }  // namespace
