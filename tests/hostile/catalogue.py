@@ -332,7 +332,7 @@ CATALOGUE = [
           ("signals", "--sigpending=0", "no pending signals", {}))),
     Program("limits.processes", "sh -c 'ulimit -Sa; ulimit -Ha; exit 5'", "one process", around="prlimit --nproc=1", own_user=True, **UNRECORDED),
     Program("limits.in_a_script", "sh -c 'ulimit -s 32; ulimit -f 1; ulimit -n 6; sh -c \"exit 3\"; echo $?'", "limits that a script sets for its commands",
-            samples=False, says="are too low; raise them"),
+            samples=False, says="are too low for our library; raise them"),
 
     # ---- marked regions -------------------------------------------------------------------------------------
     Program("marks.in_handlers", "@/marks in_handlers", "regions are marked in signal handlers that interrupt marks; errno stays"),
