@@ -311,37 +311,47 @@ class FromOutside(harness.Case):
 
     @needs_events
     def test_each_of_several_profiles_has_its_own(self):
-        result = harness.run([harness.CROSSTALK, "record", "-q", "--observer", "--waits", "--switch-output", "400ms", "-o",
-                              self.path("several.db"), "--", workload("waiting"), "--at", "barrier", "--rounds", "700"])
+        """Two threads are asleep all the time: in each profile for as long as it lasts, or a little less."""
+        program = ("import threading, time\n"
+                   "go = threading.Semaphore(0)\n"
+                   "two = [threading.Thread(target=go.acquire) for _ in range(2)]\n"
+                   "[thread.start() for thread in two]\n"
+                   "time.sleep(3)\n"
+                   "go.release(2)\n"
+                   "[thread.join() for thread in two]\n")
+        result = harness.run([harness.CROSSTALK, "record", "-q", "--observer", "--waits", "--switch-output", "600ms", "-o",
+                              self.path("several.db"), "--", sys.executable, "-c", program])
         self.assertEqual(result.status, 0, result.stderr)
         inner = sorted(glob.glob(self.path("several.db.*")))[1:-1]
-        self.assertGreater(len(inner), 2)
+        self.assertGreater(len(inner), 1)
         for profile in inner:
             report = self.report(profile)
-            waited = sum(waited_by(report, {"barrier"}).values())
+            waited = sum(place["waited_s"] for place in report["waiting"])
             print(f"{waited:.3f} s of {report['duration_s']:.3f} s")
             self.assertGreater(waited, 0)
-            self.assertLess(waited, 2 * report["duration_s"])
+            self.assertLess(waited, 3 * report["duration_s"])
 
     @needs_events
     def test_crowds_are_looked_at_seldom(self):
         """Few looks fall on each of many threads: the time before the first and after the last one counts, too."""
         program = ("import threading, time\n"
-                   "go = threading.Semaphore(0)\n"
+                   "go, begin = threading.Semaphore(0), time.monotonic()\n"
                    "crowd = [threading.Thread(target=go.acquire) for _ in range(100)]\n"
                    "[thread.start() for thread in crowd]\n"
                    "time.sleep(1)\n"
                    "go.release(100)\n"
-                   "[thread.join() for thread in crowd]\n")
+                   "[thread.join() for thread in crowd]\n"
+                   "print(time.monotonic() - begin)\n")
         profile = self.path("crowd.db")
         result = harness.run([harness.CROSSTALK, "record", "-q", "--observer", "--waits", "-o", profile, "--", sys.executable, "-c", program])
         self.assertEqual(result.status, 0, result.stderr)
         report = self.report(profile)
         waited = sum(place["waited_s"] for place in report["waiting"])
         low = sum(place["waited_ci95"][0] for place in report["waiting"])
-        print(f"found {waited:.1f} s, from {low:.1f} s, of about 100 s")
+        lived = 100 * float(result.stdout)
+        print(f"found {waited:.1f} s, from {low:.1f} s, of 100 s to {lived:.1f} s")
         self.assertGreater(waited, 60)
-        self.assertLess(low, 101)
+        self.assertLess(low, lived)
 
     @needs_events
     def test_who_waits_for_nobody_has_no_waits(self):
