@@ -206,7 +206,7 @@ std::string places_in_words(const Wait& wait) {
 /// "43 %"; of sampled waits "about 31 % (29 to 33 %)".
 std::string share_in_words(const Wait& wait, double share) {
   const double off = wait.waited_s > 0 ? share * normal_95 * std::sqrt(wait.variance_s2) / wait.waited_s : 0;
-  const std::string range = percent_range({share - off, share + off});
+  const std::string range = percent_range({std::max(0.0, share - off), std::min(1.0, share + off)});
   return !wait.sampled || range == "about " + percent(share) ? percent(share)
                                                              : "about " + percent(share) + " (" + range + ")";
 }
