@@ -64,7 +64,8 @@ std::string commands_of(const std::vector<pid_t>& pids) {
 
 /// What is not known from outside. Of waits, looks find the time asleep if that is asked for.
 std::string unknown_from_outside(const RecordRequest& request) {
-  return std::string("heap blocks, ") + (request.config.measure_waits != 0 ? "" : "waits for locks (record --waits), ") +
+  return std::string("heap blocks, ") +
+         (request.config.measure_waits != 0 ? "" : "waits for locks (record --waits), ") +
          "what branching loops execute, and stores to a line's words that were not watched are not known";
 }
 
