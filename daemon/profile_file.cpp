@@ -192,7 +192,7 @@ void ProfileFile::put_owed() {
 
 void ProfileFile::commit() {
   put_owed();
-  if (ended_ && sums_are_old_ && session_) {
+  if (sums_are_old_ && session_) {
     put(profile::Session(*session_));
   }
   sink_.commit();

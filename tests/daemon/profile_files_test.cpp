@@ -479,6 +479,18 @@ TEST_F(SeveralFiles, ProcessorWaitsIncludeThreadsThatAreKnownLate) {
   EXPECT_EQ(read(1).session().waits.threads, 0U);
 }
 
+TEST_F(SeveralFiles, ProcessorWaitsOfTheLastFileIncludeThreadsThatItOwed) {
+  change(1200);
+  files_->finish_ended();
+  files_->set_now(1400 * ms);
+  put_session();
+  table_->change(other_).ran_ns = 60 * ms;
+  table_->flush();
+  files_->finish();
+  EXPECT_EQ(read(1).session().waits.threads, 1U);
+  EXPECT_EQ(read(1).session().waits.ran_ns, 60 * ms);
+}
+
 TEST(NamesOfFiles, WithoutALimitAreNotKeptInMemory) {
   SwitchedFiles names("/nowhere/p.db", 0);
   for (std::int64_t ms = 1; ms <= 1000; ++ms) {
